@@ -1,0 +1,61 @@
+# make help lists what there is to do.
+
+VERSION := 0.1.0
+GOFLAGS_BOARD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+SHELL := bash
+export CGO_ENABLED ?= 0
+
+.PHONY: help build demo test race lint bench bench-peers board test-clients test-schema fuzz clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+build: ## the program for this machine, ./boardhand
+	go build $(GOFLAGS_BOARD) -o boardhand .
+
+demo: build ## a session on the simulated board, each message shown
+	go run ./bench/demo -exe ./boardhand
+
+test: ## every test that needs nothing installed
+	go vet ./...
+	go test ./...
+
+race: ## the same under the race detector
+	CGO_ENABLED=1 go test -race ./...
+
+lint: ## gofmt, vet and staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@2026.1 ./...
+
+bench: ## benchmarks of this machine, with the memory they allocate
+	go test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: build ## whole processes against a C program and two Go SDKs, as ratios
+	cd bench/peers && go run . -boardhand ../../boardhand
+
+test-clients: build ## real clients against the program (needs npm)
+	cd bench/peers && go test ./clients -boardhand ../../../boardhand -count=1
+
+test-schema: build ## every message against the official schemas of MCP
+	cd bench/peers && go test ./schema -boardhand ../../../boardhand -count=1
+
+FUZZTIME ?= 60s
+fuzz: ## every fuzz target, FUZZTIME each
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+board: ## small static binaries for boards, into dist/
+	@mkdir -p dist
+	@for t in linux/arm/6 linux/arm64 linux/riscv64 linux/mipsle linux/amd64; do \
+	  IFS=/ read -r os arch arm <<< "$$t"; \
+	  out=dist/boardhand-$$os-$$arch$${arm:+v$$arm}; \
+	  GOOS=$$os GOARCH=$$arch GOARM=$$arm GOMIPS=softfloat go build $(GOFLAGS_BOARD) -o $$out . || exit 1; \
+	  printf '%-32s %9d bytes  %5.2f MB\n' $$out $$(stat -c %s $$out) $$(stat -c %s $$out | awk '{print $$1/1e6}'); \
+	done
+
+clean: ## remove what was built
+	rm -rf boardhand dist

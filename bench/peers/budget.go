@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// budget is a bound on one figure.
+type budget struct {
+	name  string
+	max   bool // the bound is the highest value allowed, else the lowest
+	bound float64
+}
+
+// parseBudgets reads lines of the form
+//
+//	peers.p50_ratio_c max 1.15
+//	peers.pipelined_ratio_c min 0.6
+//
+// Empty lines, comments from # on, and names that do not begin with "peers."
+// are passed over: the file serves other benchmarks too.
+func parseBudgets(text string) ([]budget, error) {
+	var budgets []budget
+	for i, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 || !strings.HasPrefix(fields[0], "peers.") {
+			continue
+		}
+		if len(fields) != 3 || (fields[1] != "max" && fields[1] != "min") {
+			return nil, fmt.Errorf("line %d: %q is not of the form: name max|min value", i+1, strings.TrimSpace(line))
+		}
+		bound, err := strconv.ParseFloat(fields[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %q is not a number", i+1, fields[2])
+		}
+		budgets = append(budgets, budget{fields[0], fields[1] == "max", bound})
+	}
+	return budgets, nil
+}
+
+// check returns one sentence for each budget that is exceeded or names nothing
+// measured.
+func check(budgets []budget, figures map[string]float64) []string {
+	var exceeded []string
+	for _, b := range budgets {
+		value, ok := figures[b.name]
+		switch {
+		case !ok:
+			exceeded = append(exceeded, fmt.Sprintf("%s has a budget but was not measured; -json FILE lists the names", b.name))
+		case b.max && !(value <= b.bound):
+			exceeded = append(exceeded, fmt.Sprintf("%s is %.4g, its budget at most %g", b.name, value, b.bound))
+		case !b.max && !(value >= b.bound):
+			exceeded = append(exceeded, fmt.Sprintf("%s is %.4g, its budget at least %g", b.name, value, b.bound))
+		}
+	}
+	return exceeded
+}

@@ -1,0 +1,159 @@
+// Command peers measures whole MCP servers as a client sees them: boardhand, a
+// C program that answers a canned line (the floor), a minimal go-sdk server and
+// a minimal mcp-go server. All are asked the same tools/call, as newline JSON
+// of MCP 2025-06-18, in one run and in turn, so that a machine that grows
+// slower does so for all of them. It prints Markdown tables; with -check it
+// exits 1 when a budget is exceeded. It runs on Linux only.
+//
+// What is measured, over pipes and over a UNIX socket pair (node clients pass
+// sockets):
+//
+//   - Latency and CPU: one call at a time, client and server on one core. The
+//     server starts there, so a Go server sees one CPU, as on a one-core board.
+//     The client makes raw system calls on a locked thread. CPU is the server's
+//     run time, all threads, by /proc/PID/task/*/schedstat.
+//   - Pipelined: 64 calls in flight, on all cores; the client parses every answer.
+//   - A 1 MiB argument: one call that names a line of 2^20 letters, which every
+//     server but the C program refuses by a tool error; one core.
+//   - Start: from before the fork to the answer to initialize; all cores.
+//   - Memory: VmHWM of a server that has answered nothing but those calls.
+//   - Idle wake-ups: context switches of all threads, 3 s long.
+//
+// A figure is the median of the rounds, a ratio the median of the rounds'
+// ratios.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// effort is how much is measured.
+type effort struct {
+	rounds    int
+	warmup    int           // calls before the first round
+	calls     int           // calls per round, one at a time
+	bursts    int           // rounds of pipelined calls: many and short, as they swing most
+	pipelined time.Duration // per burst
+	large     int           // 1 MiB arguments
+	starts    int           // processes started
+	memory    int           // calls before the memory is read
+	idle      time.Duration
+}
+
+var (
+	full  = effort{rounds: 5, warmup: 2000, calls: 4000, bursts: 25, pipelined: 60 * time.Millisecond, large: 20, starts: 20, memory: 100_000, idle: 3 * time.Second}
+	quick = effort{rounds: 3, warmup: 500, calls: 1000, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 10_000, idle: 3 * time.Second}
+)
+
+func main() {
+	boardhand := flag.String("boardhand", "../../boardhand", "the boardhand `binary`; empty leaves it out")
+	isQuick := flag.Bool("quick", false, "measure less, in under 30 s; memory after 10,000 calls")
+	jsonFile := flag.String("json", "", "write all figures to `FILE`")
+	checkFile := flag.String("check", "", "exit 1 when a budget in `FILE` is exceeded")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "peers: unexpected argument %q; peers -help lists the flags\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	e := full
+	if *isQuick {
+		e = quick
+	}
+	exceeded, err := run(*boardhand, e, *jsonFile, *checkFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+	for _, line := range exceeded {
+		fmt.Fprintln(os.Stderr, "peers:", line)
+	}
+	if len(exceeded) > 0 {
+		os.Exit(1)
+	}
+}
+
+// run measures all servers, prints the tables and returns one sentence for each
+// budget exceeded.
+func run(boardhand string, e effort, jsonFile, checkFile string) ([]string, error) {
+	var budgets []budget
+	if checkFile != "" {
+		text, err := os.ReadFile(checkFile)
+		if err != nil {
+			return nil, err
+		}
+		if budgets, err = parseBudgets(string(text)); err != nil {
+			return nil, fmt.Errorf("%s: %w", checkFile, err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	servers, err := build(dir, boardhand)
+	if err != nil {
+		return nil, err
+	}
+
+	// The client must not move, collect or be short of a P while it measures.
+	runtime.GOMAXPROCS(max(2, runtime.NumCPU()))
+	runtime.LockOSThread()
+	debug.SetGCPercent(-1)
+	if err := measureAll(servers, e); err != nil {
+		return nil, err
+	}
+
+	fmt.Print(report(servers, e))
+	figures := figuresOf(servers)
+	if jsonFile != "" {
+		text, err := json.MarshalIndent(map[string]any{"servers": medians(servers), "figures": figures}, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(jsonFile, append(text, '\n'), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return check(budgets, figures), nil
+}
+
+// build makes the peers in dir and returns all servers in the tables' order.
+func build(dir, boardhand string) ([]*server, error) {
+	var servers []*server
+	if boardhand != "" {
+		path, err := filepath.Abs(boardhand)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("no boardhand binary: %w; build it first, or name it with -boardhand", err)
+		}
+		servers = append(servers, newServer("boardhand", path, "serve", "--board", "sim"))
+	}
+	floor := newServer("C", filepath.Join(dir, "floor"))
+	floor.canned = true
+	empty := newServer("empty", filepath.Join(dir, "empty"))
+	empty.canned, empty.startOnly = true, true
+	servers = append(servers, floor, newServer("gosdk", filepath.Join(dir, "gosdk")), newServer("mcpgo", filepath.Join(dir, "mcpgo")), empty)
+
+	commands := []*exec.Cmd{exec.Command("cc", "-O2", "-o", filepath.Join(dir, "floor"), "floor/floor.c")}
+	for _, name := range []string{"gosdk", "mcpgo", "empty"} {
+		c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./"+name)
+		c.Env = append(os.Environ(), "CGO_ENABLED=0")
+		commands = append(commands, c)
+	}
+	for _, c := range commands {
+		if out, err := c.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%v: %w (run peers in its own folder)\n%s", c.Args, err, out)
+		}
+	}
+	return servers, nil
+}

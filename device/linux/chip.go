@@ -1,0 +1,312 @@
+//go:build linux
+
+package linux
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"boardhand/device"
+	"boardhand/device/linux/internal/uapi"
+)
+
+// consumer is the name under which the kernel shows our lines to others.
+const consumer = "boardhand"
+
+// maxLines bounds the lines of one chip; the kernel's largest have some hundred.
+const maxLines = 4096
+
+// chip is one GPIO chip, open for as long as it is there.
+type chip struct {
+	name   string // "gpiochip0"
+	label  string
+	parent string // the device that the chip belongs to, "1-0020"
+	number int
+	slow   bool
+	// frees says that this chip's driver makes an output that is given back an
+	// input, so that giving back is a change.
+	frees bool
+	lines []line
+
+	// mu serialises what is done with lines; it is held while the chip works,
+	// which on a slow bus can be long. It comes before gpio.mu.
+	mu  sync.Mutex
+	req uapi.LineRequest // reused; only its lines and fd change
+	// requests is odd while a line of the chip is requested that has no fd yet.
+	requests atomic.Uint32
+
+	// fd and the fd and held of lines change under mu and gpio.mu both, so
+	// either is enough to look at them. A chip that is gone has fd -1.
+	fd int
+}
+
+// line is one line of a chip.
+type line struct {
+	chip   *chip
+	offset uint32
+	kernel string // the kernel's name for it, or empty
+	name   string // what we call it, unique on the board
+	pinned string // the device whose function the pin carries, where the device tree says so
+
+	fd    int          // our request, or -1
+	held  bool         // it was written and is to be put back
+	first device.State // before the first write
+	level device.Level // what it was last written
+	slot  int          // 1 + its place in the request being built; 0: none
+}
+
+// openChip opens gpiochipN and reads its lines. Errors name the node.
+func openChip(r roots, number int) (*chip, error) {
+	name := "gpiochip" + strconv.Itoa(number)
+	path := filepath.Join(r.dev, name)
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, openError(r, path, err, nil)
+	}
+	c := &chip{name: name, number: number, fd: fd}
+	if err := c.learn(r); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *chip) learn(r roots) error {
+	var info uapi.ChipInfo
+	if err := uapi.GetChipInfo(c.fd, &info); err != nil {
+		return explain(c.name, err, nil)
+	}
+	if info.Lines > maxLines {
+		return &device.Error{Subject: c.name, Kind: device.ErrNotSupport,
+			Reason: strconv.Itoa(int(info.Lines)) + " lines, more than " + strconv.Itoa(maxLines)}
+	}
+	c.label = text(info.Label[:])
+	copy(c.req.Consumer[:], consumer)
+	c.place(r)
+	var pins map[uint32]string
+	if c.frees = strings.HasPrefix(c.label, "pinctrl-bcm2") || c.label == "pinctrl-rp1"; c.frees {
+		pins = pinFunctions(r)
+		if v, _ := readText(8, r.sys, "module/pinctrl_bcm2835/parameters/persist_gpio_outputs"); v == "Y" {
+			c.frees = false
+		}
+	}
+	c.lines = make([]line, info.Lines)
+	for i := range c.lines {
+		info := uapi.LineInfo{Offset: uint32(i)}
+		if err := uapi.GetLineInfo(c.fd, &info); err != nil {
+			if err == unix.EINVAL || err == unix.ENOTTY {
+				return &device.Error{Subject: c.name, Kind: device.ErrNotSupport,
+					Reason: "this kernel (Linux " + kernelRelease(r) + ") lacks version 2 of the GPIO character device",
+					Hint:   "Linux 5.10 or newer has it"}
+			}
+			return explain(c.name, err, nil)
+		}
+		c.lines[i] = line{chip: c, offset: uint32(i), kernel: text(info.Name[:]), pinned: pins[uint32(i)], fd: -1}
+	}
+	return nil
+}
+
+// place finds the device that the chip belongs to and whether it is on a bus.
+func (c *chip) place(r roots) {
+	dir, err := filepath.EvalSymlinks(filepath.Join(r.sys, "bus/gpio/devices", c.name))
+	if err != nil {
+		return
+	}
+	dir = filepath.Dir(dir)
+	c.parent = filepath.Base(dir)
+	for ; strings.HasPrefix(dir, r.sys+"/devices/"); dir = filepath.Dir(dir) {
+		switch linkBase(dir, "subsystem") {
+		case "i2c", "spi", "usb":
+			c.slow = true
+			return
+		}
+	}
+}
+
+// text is a name from the kernel: printable, or empty.
+func text(b []byte) string {
+	s := unix.ByteSliceToString(b)
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return s
+}
+
+// look asks the kernel about the line and returns who else has it, or "". Call it
+// with either lock held.
+func (l *line) look(info *uapi.LineInfo) (owner string, err error) {
+	requests := l.chip.requests.Load()
+	*info = uapi.LineInfo{Offset: l.offset}
+	if err := uapi.GetLineInfo(l.chip.fd, info); err != nil {
+		return "", l.fail(err)
+	}
+	switch {
+	case l.fd >= 0:
+		return "", nil
+	case info.Flags&uapi.FlagUsed == 0:
+		return l.pinned, nil
+	}
+	owner = userOf(info)
+	if owner == anotherOne && (requests%2 == 1 || l.chip.requests.Load() != requests) {
+		return l.pinned, nil // a read of ours, which is over by now
+	}
+	return owner, nil
+}
+
+const anotherOne = "another boardhand"
+
+// userOf is who requested a line that is used.
+func userOf(info *uapi.LineInfo) string {
+	switch s := text(info.Consumer[:]); s {
+	case "", "?":
+		return "the kernel"
+	case consumer:
+		return anotherOne
+	default:
+		return s
+	}
+}
+
+// busy is the error of the first of lines, all of c, that somebody else has. Call
+// it with mu held.
+func (c *chip) busy(lines ...*line) error {
+	for _, l := range lines {
+		info := uapi.LineInfo{Offset: l.offset}
+		if uapi.GetLineInfo(c.fd, &info) == nil && info.Flags&uapi.FlagUsed != 0 {
+			return l.ownedBy(userOf(&info))
+		}
+	}
+	return lines[0].ownedBy("") // given back since
+}
+
+func (l *line) ownedBy(owner string) error {
+	e := &device.Error{Subject: l.subject(), Kind: device.ErrBusy, Hint: "choose a line without an owner in gpio_list, or end what uses it"}
+	if owner != "" {
+		e.Reason = "in use by " + owner
+	}
+	return e
+}
+
+func (l *line) subject() string { return `line "` + l.name + `"` }
+
+// gpioMeanings is where a line's errors differ from the general ones.
+var gpioMeanings = []meaning{
+	{unix.EPERM, device.ErrNotSupport, "the kernel does not let it be driven this way", ""},
+	{unix.EIO, nil, "the chip does not answer", "check the bus that the chip is on"},
+	{unix.EINVAL, device.ErrNotSupport, "the chip cannot do this with the line", ""},
+}
+
+func (l *line) fail(err error) error { return explain(l.subject(), err, gpioMeanings) }
+
+// request takes n lines, whose offsets are in c.req, as they are and returns the
+// request's descriptor. Call it with mu held, and gpio.done after it.
+func (c *chip) request(n int) (int, error) {
+	c.requests.Or(1)
+	c.req.Num_lines = uint32(n)
+	err := uapi.GetLine(c.fd, &c.req)
+	return int(c.req.Fd), err
+}
+
+// take requests one line as it is. Call it with mu held.
+func (l *line) take() (int, error) {
+	l.chip.req.Offsets[0] = l.offset
+	fd, err := l.chip.request(1)
+	if err == unix.EBUSY {
+		return -1, l.chip.busy(l)
+	}
+	if err != nil {
+		return -1, l.fail(err)
+	}
+	return fd, nil
+}
+
+// state is how the line of the request fd stands. Call it with mu held.
+func (l *line) state(fd int) (device.State, error) {
+	level, err := l.get(fd)
+	if err != nil {
+		return device.State{}, err
+	}
+	// Since the request, the kernel knows the true direction.
+	info := uapi.LineInfo{Offset: l.offset}
+	if err := uapi.GetLineInfo(l.chip.fd, &info); err != nil {
+		return device.State{}, l.fail(err)
+	}
+	return device.State{Direction: direction(&info), Level: level}, nil
+}
+
+// get is the level of the one line of the request fd.
+func (l *line) get(fd int) (device.Level, error) {
+	values := uapi.LineValues{Mask: 1}
+	if err := uapi.GetValues(fd, &values); err != nil {
+		return 0, l.fail(err)
+	}
+	return device.Level(values.Bits & 1), nil
+}
+
+// set changes the level of the one line of the request fd, an output.
+func (l *line) set(fd int, level device.Level) error {
+	values := uapi.LineValues{Bits: uint64(level), Mask: 1}
+	if err := uapi.SetValues(fd, &values); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}
+
+// drive makes the one line of the request fd an output that starts at level.
+func (l *line) drive(fd int, level device.Level) error {
+	config := uapi.LineConfig{Flags: uapi.FlagOutput, Num_attrs: 1}
+	config.Attrs[0].Attr.Id = uapi.AttrOutputValues
+	config.Attrs[0].Attr.Flags = uint64(level) // the values, in a union with the flags
+	config.Attrs[0].Mask = 1
+	if err := uapi.SetConfig(fd, &config); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}
+
+// restore puts a held line back to its first state. Call it with mu held.
+func (l *line) restore() error {
+	if l.first.Direction == device.Out {
+		return l.set(l.fd, l.first.Level)
+	}
+	if err := uapi.SetConfig(l.fd, &uapi.LineConfig{Flags: uapi.FlagInput}); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}
+
+func direction(info *uapi.LineInfo) device.Direction {
+	if info.Flags&uapi.FlagOutput != 0 {
+		return device.Out
+	}
+	return device.In
+}
+
+func bias(info *uapi.LineInfo) device.Bias {
+	switch {
+	case info.Flags&uapi.FlagBiasPullUp != 0:
+		return device.BiasUp
+	case info.Flags&uapi.FlagBiasPullDown != 0:
+		return device.BiasDown
+	case info.Flags&uapi.FlagBiasDisabled != 0:
+		return device.BiasOff
+	}
+	return device.BiasUnknown
+}
+
+func drive(info *uapi.LineInfo) device.Drive {
+	switch {
+	case info.Flags&uapi.FlagOpenDrain != 0:
+		return device.OpenDrain
+	case info.Flags&uapi.FlagOpenSource != 0:
+		return device.OpenSource
+	}
+	return device.PushPull
+}

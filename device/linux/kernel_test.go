@@ -1,0 +1,292 @@
+//go:build linux
+
+package linux
+
+import (
+	"encoding/hex"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"boardhand/device"
+	"boardhand/device/contract"
+	"boardhand/device/linux/internal/uapi"
+)
+
+// The tests in this file run the contract on the kernel of this machine. They need
+// BOARDHAND_KERNEL, which says what they may touch, as KEY=VALUE,KEY=VALUE:
+//
+//	free      a line that may be driven
+//	alias     its other name
+//	standing  a line that may be left an output, and keeps its level
+//	owned     a line that the kernel holds
+//	pinned    a pin that carries a device's function
+//	bus       the number of an I2C bus
+//	device    an address that answers; after write it gives read (all in hex)
+//	empty     an address without a device (hex)
+//	driven    an address with a kernel driver (hex)
+//
+// Meant for an emulated board that is thrown away.
+func kernel(t *testing.T) map[string]string {
+	t.Helper()
+	setting := os.Getenv("BOARDHAND_KERNEL")
+	if setting == "" {
+		t.Skip("BOARDHAND_KERNEL names no hardware to test on")
+	}
+	m := map[string]string{}
+	for _, pair := range strings.Split(setting, ",") {
+		k, v, _ := strings.Cut(pair, "=")
+		m[k] = v
+	}
+	return m
+}
+
+func openReal(t *testing.T) *Board {
+	t.Helper()
+	b, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func wiring(m map[string]string) contract.GPIOWiring {
+	return contract.GPIOWiring{Free: m["free"], Alias: m["alias"], Standing: m["standing"], Owned: m["owned"]}
+}
+
+// stand makes a line an output at High and gives it back.
+func stand(t *testing.T, b *Board, name string) {
+	t.Helper()
+	l, err := b.gpio.lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.chip.mu.Lock()
+	fd, err := l.take()
+	if err == nil {
+		err = l.drive(fd, device.High)
+		unix.Close(fd)
+	}
+	b.gpio.done(l.chip, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKernelShowsWhatItHas(t *testing.T) {
+	kernel(t)
+	b := openReal(t)
+	t.Logf("%+v, usable: %v", b.Info(), b.Usable())
+	if g := b.GPIO(); g != nil {
+		lines, err := g.Lines(nil)
+		for _, l := range lines {
+			t.Logf("%+v", l)
+		}
+		t.Log(len(lines), "lines, error", err)
+	}
+	if c := b.I2C(); c != nil {
+		buses, err := c.Buses(nil)
+		for _, bus := range buses {
+			t.Logf("%+v", bus)
+		}
+		t.Log(len(buses), "buses, error", err)
+	}
+	if s := b.Sensors(); s != nil {
+		list, err := s.List(nil)
+		for _, x := range list {
+			_, r, err := s.Read(x.Name)
+			t.Logf("%+v: %+v %v", x, r.Value, err)
+		}
+		t.Log(len(list), "sensors, error", err)
+	}
+}
+
+func TestKernelGPIO(t *testing.T) {
+	m := kernel(t)
+	if m["free"] == "" {
+		t.Skip("no line to test on")
+	}
+	b := openReal(t)
+	if m["standing"] != "" {
+		stand(t, b, m["standing"])
+	}
+	contract.Info(t, b)
+	contract.GPIO(t, b, wiring(m))
+}
+
+func TestKernelClose(t *testing.T) {
+	m := kernel(t)
+	if m["free"] == "" {
+		t.Skip("no line to test on")
+	}
+	if m["standing"] != "" {
+		stand(t, openReal(t), m["standing"])
+	}
+	contract.Close(t, func() device.Board { return openReal(t) }, wiring(m))
+}
+
+// A kernel that makes a freed output an input (Raspberry Pi, without
+// persist_gpio_outputs) must not be given back what we only read.
+func TestKernelReadKeepsAnOutputThatFreeingWouldEnd(t *testing.T) {
+	m := kernel(t)
+	b := openReal(t)
+	if m["free"] == "" {
+		t.Skip("no line to test on")
+	}
+	l, err := b.gpio.lookup(m["free"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !l.chip.frees {
+		t.Skip("this chip keeps a freed output")
+	}
+	names, levels := []string{m["free"]}, make([]device.Level, 1)
+	// The output of another: requested for good, then closed while we read it is not
+	// possible, so it stays with its last user and is taken over as it is.
+	stand(t, b, m["free"])
+	for range 3 {
+		if err := b.GPIO().Read(names, levels); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.fd < 0 {
+		t.Error("the output was given back after a read")
+	}
+	if s, err := b.GPIO().Find(m["free"]); err != nil || s.Held || s.Owner != "" {
+		t.Errorf("%+v %v", s, err)
+	}
+	if _, err := b.GPIO().Write(m["free"], device.High); err != nil {
+		t.Error(err)
+	}
+	if err := b.GPIO().Release(m["free"]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKernelRefusesAPinWithAFunction(t *testing.T) {
+	m := kernel(t)
+	if m["pinned"] == "" {
+		t.Skip("no such pin to test on")
+	}
+	b := openReal(t)
+	err := b.GPIO().Read([]string{m["pinned"]}, make([]device.Level, 1))
+	t.Log(err)
+	if err == nil {
+		t.Error("read was not refused")
+	}
+	if _, err := b.GPIO().Write(m["pinned"], device.High); err == nil {
+		t.Error("write was not refused")
+	}
+}
+
+// More lines than one request can hold, lines twice, and all chips at once.
+func TestKernelReadsAllFreeLinesAtOnce(t *testing.T) {
+	kernel(t)
+	b := openReal(t)
+	g := b.GPIO()
+	if g == nil {
+		t.Skip("no lines")
+	}
+	lines, err := g.Lines(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range lines {
+		if l.Owner == "" {
+			names = append(names, l.Name, l.Name)
+		}
+	}
+	levels := make([]device.Level, len(names))
+	if err := g.Read(names, levels); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(names); i += 2 {
+		if levels[i] != levels[i+1] {
+			t.Errorf("%s is %d and %d", names[i], levels[i], levels[i+1])
+		}
+	}
+	after, err := g.Lines(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range lines {
+		if after[i] != lines[i] {
+			t.Errorf("%+v, was %+v", after[i], lines[i])
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() { g.Read(names, levels) }); n != 0 {
+		t.Errorf("a read of %d lines allocates %v times", len(names), n)
+	}
+}
+
+func TestKernelI2C(t *testing.T) {
+	m := kernel(t)
+	if m["bus"] == "" {
+		t.Skip("no bus to test on")
+	}
+	w := contract.I2CWiring{Device: hexAddress(m["device"]), Empty: hexAddress(m["empty"]), Owned: hexAddress(m["driven"])}
+	w.Bus, _ = strconv.Atoi(m["bus"])
+	w.Write, _ = hex.DecodeString(m["write"])
+	w.Read, _ = hex.DecodeString(m["read"])
+	b := openReal(t)
+	found, err := b.I2C().Scan(w.Bus, 0x08, 0x77, nil, device.Scanning{})
+	t.Logf("%+v %v", found, err)
+	t.Log(b.I2C().Transfer(w.Bus, 0x0b, []byte{0}, make([]byte, 2)))
+	contract.I2C(t, b, w)
+}
+
+func hexAddress(s string) uint16 {
+	v, _ := strconv.ParseUint(s, 16, 16)
+	return uint16(v)
+}
+
+func TestKernelSensors(t *testing.T) {
+	kernel(t)
+	b := openReal(t)
+	if b.Sensors() == nil {
+		t.Skip("no sensors")
+	}
+	contract.Sensors(t, b)
+}
+
+func BenchmarkKernelGPIO(b *testing.B) {
+	_, name, _ := strings.Cut(os.Getenv("BOARDHAND_KERNEL"), "free=")
+	name, _, _ = strings.Cut(name, ",")
+	if name == "" {
+		b.Skip("BOARDHAND_KERNEL names no line to test on")
+	}
+	board, _ := Open()
+	defer board.Close()
+	g := board.GPIO()
+	names, levels := []string{name}, make([]device.Level, 1)
+	b.Run("read free", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			g.Read(names, levels)
+		}
+	})
+	b.Run("write held", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			g.Write(name, device.High)
+		}
+	})
+	b.Run("read held", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			g.Read(names, levels)
+		}
+	})
+	b.Run("bare ioctl", func(b *testing.B) {
+		fd := g.(*gpio).byName[name].fd
+		for b.Loop() {
+			v := uapi.LineValues{Mask: 1}
+			uapi.GetValues(fd, &v)
+		}
+	})
+}

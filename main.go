@@ -1,0 +1,209 @@
+// Command boardhand gives an AI client hands on a small Linux board: it speaks
+// the Model Context Protocol over standard input and output.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"boardhand/device"
+	"boardhand/device/boardfile"
+	"boardhand/device/linux"
+	"boardhand/device/sim"
+	"boardhand/frame/stdio"
+	"boardhand/rpc"
+	"boardhand/tools"
+	"boardhand/tools/cli"
+)
+
+// version is set by the Makefile.
+var version = "0.1.0-dev"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the whole program; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	cmd := "serve"
+	if len(args) > 0 && (len(args[0]) == 0 || args[0][0] != '-') {
+		cmd, args = args[0], args[1:]
+	}
+	switch cmd {
+	case "version":
+		return cli.Version(version, stdout, stderr)
+	case "help":
+		return cli.Help(word(args), stdout, stderr)
+	case "serve", "call", "tools", "setup":
+	default:
+		return cli.Help(cmd, stdout, stderr)
+	}
+	if cmd == "serve" && len(args) > 0 {
+		switch args[0] {
+		case "-h", "-help", "--help":
+			return cli.Help("", stdout, stderr)
+		case "--version", "-version":
+			return cli.Version(version, stdout, stderr)
+		}
+	}
+	f, err := cli.ParseFlags(cmd, args)
+	switch {
+	case err != nil:
+		return cli.Fail(stderr, cli.ExitUsage, err.Error())
+	case f.Help:
+		return cli.Help(cmd, stdout, stderr)
+	case cmd == "setup":
+		exe, err := os.Executable()
+		if err != nil {
+			exe = "boardhand"
+		}
+		return cli.Setup(args, exe, stdout, stderr)
+	}
+	s, err := open(f, stderr)
+	if err != nil {
+		return cli.Fail(stderr, cli.ExitUsage, err.Error())
+	}
+	s.closeOnSignal(stderr)
+	switch cmd {
+	case "call":
+		return s.call(f, stdout, stderr)
+	case "tools":
+		defer s.close(stderr)
+		return cli.Tools(s.srv, f.Args, f.JSON, stdout, stderr)
+	}
+	return s.serve(stderr)
+}
+
+// word is the first argument, or "".
+func word(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// session is an open board with its tools.
+type session struct {
+	board device.Board
+	info  device.Info
+	guard *tools.Guard
+	srv   *rpc.Server
+}
+
+// open opens the board that the flags name, with its tools on a server.
+func open(f cli.Flags, stderr io.Writer) (*session, error) {
+	var wiring sim.Wiring
+	if f.Config != "" {
+		text, err := os.ReadFile(f.Config)
+		if err != nil {
+			return nil, fmt.Errorf("the board file: %w", err)
+		}
+		file, err := boardfile.Parse(f.Config, text)
+		if err != nil {
+			return nil, err
+		}
+		wiring = file.Sim
+	}
+	board, err := pick(f.Board, wiring)
+	if err != nil {
+		return nil, err
+	}
+	cat, guard := tools.Catalogue(board, version, func(err error) {
+		cli.Fail(stderr, cli.ExitFailed, err.Error())
+	})
+	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage}, func(entry string, value any, stack []byte) {
+		fmt.Fprintf(stderr, "boardhand: %s failed inside: %v\n%s", entry, value, stack)
+	})
+	return &session{board, board.Info(), guard, srv}, nil
+}
+
+// pick opens the board that --board names: with auto the real one, where this
+// user can work with at least one interface of it.
+func pick(name string, wiring sim.Wiring) (device.Board, error) {
+	if name != "sim" {
+		b, err := linux.Open()
+		switch {
+		case name == "linux" && err != nil:
+			return nil, err
+		case name == "linux" || err == nil && b.Usable():
+			return b, nil
+		}
+	}
+	return sim.Open(wiring), nil
+}
+
+// close returns every line that was written to how it was.
+func (s *session) close(stderr io.Writer) {
+	s.guard.Close()
+	if err := s.board.Close(); err != nil {
+		cli.Fail(stderr, cli.ExitFailed, "closing the board: "+err.Error())
+	}
+}
+
+// closeOnSignal ends the process in good order when it is told to stop, or when
+// the client that started it is gone, whatever the dispatcher is doing.
+func (s *session) closeOnSignal(stderr io.Writer) {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+	gone := stdio.ParentGone()
+	go func() {
+		select {
+		case <-stop:
+		case <-gone:
+		}
+		s.close(stderr)
+		os.Exit(cli.ExitOK)
+	}()
+}
+
+func (s *session) serve(stderr io.Writer) int {
+	switch {
+	case stdio.IsTerminal(0):
+		cli.Greeting(stderr, s.info.Simulated, s.info.Model)
+	case s.info.Simulated:
+		s.warnSimulated(stderr)
+	}
+	// One processor more than one goroutine needs: with a single one the scheduler
+	// takes it away at every read (frame/stdio), and timers wait for the reader.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+
+	var conn *rpc.Conn
+	stream := stdio.Open(0, 1, func() bool { return conn.Idle() && s.guard.Active() == 0 })
+	conn = s.srv.NewConn(stream)
+	err := s.srv.ServeConn(conn, stream)
+	conn.Close()
+	s.close(stderr)
+	if err != nil {
+		return cli.Fail(stderr, cli.ExitFailed, "the client is gone: "+err.Error())
+	}
+	return cli.ExitOK
+}
+
+func (s *session) warnSimulated(stderr io.Writer) {
+	_, _ = io.WriteString(stderr, "boardhand: this is a simulated board; nothing here is real\n")
+}
+
+// call runs one tool by hand. A pulse that it began runs to its end; any other
+// level lasts no longer than the process, and says so.
+func (s *session) call(f cli.Flags, stdout, stderr io.Writer) int {
+	if s.info.Simulated {
+		s.warnSimulated(stderr)
+	}
+	code := cli.Call(s.srv, f.Args, f.JSON, stdio.IsTerminal(2), stdout, stderr)
+	for s.guard.Active() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if code == cli.ExitOK && word(f.Args) == "gpio_write" && s.board.GPIO() != nil {
+		lines, _ := s.board.GPIO().Lines(nil)
+		for _, l := range lines {
+			if l.Held {
+				_, _ = io.WriteString(stderr, "boardhand: line "+l.Name+" goes back to how it was, for a level lasts as long as the process; use for_ms=, or let a client serve\n")
+			}
+		}
+	}
+	s.close(stderr)
+	return code
+}

@@ -1,0 +1,326 @@
+package rpc
+
+import (
+	"io"
+	"sync"
+
+	"boardhand/frame"
+	"boardhand/rpc/wire"
+
+	"github.com/valyala/fastjson"
+)
+
+// Conn is one connection to a client: what it has said of itself, the calls that
+// run for it, and its output. Handle is called by one goroutine; jobs take the
+// same turn when they end, so the server does one thing at a time.
+type Conn struct {
+	srv *Server
+	w   *frame.Writer
+
+	mu      sync.Mutex // the turn: everything below
+	session *dialect   // what initialize agreed on; nil before
+	level   LogLevel   // by logging/setLevel
+	jobs    []*job
+	waiting sync.WaitGroup // of jobs
+
+	parser  *fastjson.Parser
+	scratch []byte  // ids and tokens of the message at hand
+	req     request // the request at hand
+	inline  Call    // the call that runs on the dispatcher
+	names   map[string]string
+	err     error // of the writer, once
+}
+
+// NewConn opens a connection whose answers go to out, several in one Write.
+func (s *Server) NewConn(out io.Writer) *Conn {
+	return &Conn{
+		srv:    s,
+		w:      frame.NewWriter(out),
+		parser: new(fastjson.Parser),
+		level:  LogOff,
+		names:  make(map[string]string),
+	}
+}
+
+// A parser remembers every value of the largest message it saw; after one of
+// more bytes than this it is dropped.
+const keepParser = 16 << 10
+
+// Answers leave at the latest when so many bytes are waiting, so that a client
+// that only asks cannot make them pile up.
+const flushAt = 64 << 10
+
+// Handle takes one message and answers it, or starts what will. The message is
+// not kept. Answers stay in the buffer until Flush.
+func (c *Conn) Handle(msg []byte, mode frame.Mode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handle(msg, mode)
+	if c.w.Len() > flushAt {
+		c.flush()
+	}
+}
+
+// Flush writes out all answers that are ready. Its error, once met, stays: the
+// client is gone.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flush()
+	return c.err
+}
+
+func (c *Conn) flush() {
+	if c.w.Len() == 0 {
+		return
+	}
+	if err := c.w.Flush(); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+// Refuse answers what the framer could not make a message of.
+func (c *Conn) Refuse(reason string, mode frame.Mode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: reason})
+}
+
+// Close ends every call that still waits, without an answer.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.jobs) > 0 {
+		c.drop(c.jobs[0])
+	}
+}
+
+// Wait returns when no call is waiting any more. No message may be handled meanwhile.
+func (c *Conn) Wait() { c.waiting.Wait() }
+
+// Idle says that no call is waiting.
+func (c *Conn) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.jobs) == 0
+}
+
+func (c *Conn) handle(msg []byte, mode frame.Mode) {
+	if err := wire.Scan(msg, wire.Limits{Depth: c.srv.limits.Depth, Values: c.srv.limits.Values}); err != nil {
+		p := &problem{code: wire.CodeParse, message: err.Error()}
+		if _, ok := err.(*wire.LimitError); ok {
+			p.code = wire.CodeInvalidRequest
+		}
+		c.fail(&request{mode: mode}, p)
+		return
+	}
+	v, err := c.parser.ParseBytes(msg)
+	if err != nil {
+		c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: "the JSON parser refused the message"})
+		return
+	}
+	c.scratch = c.scratch[:0]
+	if v.Type() == fastjson.TypeArray {
+		c.handleBatch(v, mode)
+	} else {
+		c.req = request{mode: mode}
+		c.one(&c.req, v)
+	}
+	if len(msg) > keepParser {
+		c.parser = new(fastjson.Parser)
+		c.inline = Call{}
+		c.scratch = nil
+	}
+}
+
+// one serves one request or notification.
+func (c *Conn) one(r *request, v *fastjson.Value) {
+	var p *problem
+	p, c.scratch = r.read(v, c.scratch)
+	switch {
+	case p == errResponse:
+		c.skip(r)
+	case p != nil:
+		if r.id == nil && r.method != nil {
+			c.skip(r) // a notification is never answered, not even a wrong one
+			return
+		}
+		c.fail(r, p)
+	default:
+		c.dispatch(r)
+	}
+}
+
+// dispatch finds the dialect of a request and its method. A request says by
+// itself which dialect it is in, so both eras work on one connection.
+func (c *Conn) dispatch(r *request) {
+	d := c.dialectOf(r)
+	if r.null && d != &c.srv.v1 {
+		c.reply(r, badParams(`"params" must be an object, not null`))
+		return
+	}
+	if d == nil {
+		c.unready(r)
+		return
+	}
+	m := d.methods[string(r.method)]
+	if r.id == nil {
+		if n := notifications[string(r.method)]; n != nil {
+			n(c, r)
+		}
+		c.skip(r)
+		return
+	}
+	if m == nil {
+		c.fail(r, &problem{code: wire.CodeMethodNotFound, message: "method " + quote(r.method) + " does not exist in MCP " + d.version})
+		return
+	}
+	for _, j := range c.jobs {
+		if string(j.call.id) == string(r.id) {
+			c.fail(r, badRequest("id "+brief(r.id)+" is in use by a call that still runs"))
+			return
+		}
+	}
+	if d.complete {
+		if p := c.checkMeta(r); p != nil {
+			c.fail(r, p)
+			return
+		}
+	}
+	m(c, r)
+}
+
+func (c *Conn) dialectOf(r *request) *dialect {
+	switch {
+	case r.meta.modern():
+		if c.session != nil && c.session != &c.srv.v1 && r.meta.version != nil &&
+			r.meta.version.Type() == fastjson.TypeString && string(r.meta.version.GetStringBytes()) == c.session.version {
+			return c.session // a client that repeats what initialize agreed on
+		}
+		return &c.srv.modern
+	case len(r.method) > 4 && string(r.method[:4]) == "mcp/":
+		if c.session == &c.srv.v1 {
+			return c.session
+		}
+		return nil
+	case string(r.method) == "server/discover":
+		return &c.srv.modern
+	case string(r.method) == "initialize":
+		return &c.srv.handshake
+	}
+	return c.session
+}
+
+// unready answers what may not come before initialize.
+func (c *Conn) unready(r *request) {
+	switch {
+	case r.id == nil:
+		if n := notifications[string(r.method)]; n != nil {
+			n(c, r)
+		}
+		c.skip(r)
+	case string(r.method) == "ping":
+		c.empty(r)
+	case len(r.method) > 4 && string(r.method[:4]) == "mcp/":
+		c.fail(r, badRequest("send initialize with clientCapabilities first; then "+quote(r.method)+" is served"))
+	default:
+		c.fail(r, badParams("params._meta lacks "+metaVersion+" and "+metaCapabilities+
+			", which MCP 2026-07-28 requires of every request; or send initialize first, for MCP 2025-11-25 and older"))
+	}
+}
+
+// notifications are what a client may send without expecting an answer; all
+// others are passed over.
+var notifications = map[string]method{
+	"notifications/cancelled": func(c *Conn, r *request) {
+		if r.params == nil {
+			return
+		}
+		id := r.params.Get("requestId")
+		if id == nil {
+			return
+		}
+		start := len(c.scratch)
+		c.scratch = id.MarshalTo(c.scratch)
+		c.cancel(c.scratch[start:])
+	},
+}
+
+// begin opens the answer to r in the buffer that it goes to.
+func (c *Conn) begin(b *batch) []byte {
+	if b != nil {
+		return wire.AppendSep(b.out)
+	}
+	return c.w.Begin()
+}
+
+// end closes the answer that begin opened.
+func (c *Conn) end(b *batch, mode frame.Mode, dst []byte) {
+	if b != nil {
+		b.out = dst
+		c.batchDone(b)
+		return
+	}
+	c.w.End(dst, mode)
+}
+
+// put sends a notification of the server.
+func (c *Conn) put(mode frame.Mode, message func(dst []byte) []byte) {
+	c.w.End(message(c.w.Begin()), mode)
+}
+
+// skip counts a request that gets no answer.
+func (c *Conn) skip(r *request) {
+	if r.batch != nil {
+		c.batchDone(r.batch)
+	}
+}
+
+// result opens the answer to a request: what is appended must be members of the
+// result object, each by wire.AppendKey, then close it by endResult.
+func (c *Conn) result(b *batch, d *dialect, id []byte) []byte {
+	dst := append(c.begin(b), `{"jsonrpc":"2.0","id":`...)
+	dst = append(append(dst, id...), `,"result":{`...)
+	return append(dst, d.head...)
+}
+
+func (c *Conn) endResult(b *batch, mode frame.Mode, dst []byte) { c.end(b, mode, append(dst, "}}"...)) }
+
+// rendered answers with members that were rendered before, head included.
+func (c *Conn) rendered(r *request, members []byte) {
+	dst := append(c.begin(r.batch), `{"jsonrpc":"2.0","id":`...)
+	dst = append(append(dst, r.id...), `,"result":{`...)
+	c.endResult(r.batch, r.mode, append(dst, members...))
+}
+
+// empty answers with an empty result.
+func (c *Conn) empty(r *request) { c.rendered(r, nil) }
+
+// reply answers with an error, or not at all to a notification.
+func (c *Conn) reply(r *request, p *problem) {
+	if r.id == nil {
+		c.skip(r)
+		return
+	}
+	c.fail(r, p)
+}
+
+// fail answers with an error object. Without an id the error is about a message
+// whose id could not be read.
+func (c *Conn) fail(r *request, p *problem) { c.failID(r.batch, r.mode, r.id, p) }
+
+func (c *Conn) failID(b *batch, mode frame.Mode, id []byte, p *problem) {
+	dst := append(c.begin(b), `{"jsonrpc":"2.0",`...)
+	switch {
+	case id != nil:
+		dst = append(append(append(dst, `"id":`...), id...), ',')
+	case c.session != nil && c.session.nullID:
+		dst = append(dst, `"id":null,`...)
+	}
+	dst = wire.AppendInt(append(dst, `"error":{"code":`...), int64(p.code))
+	dst = wire.AppendString(append(dst, `,"message":`...), p.message)
+	if p.data != nil {
+		dst = append(append(dst, `,"data":`...), p.data...)
+	}
+	c.end(b, mode, append(dst, "}}"...))
+}

@@ -1,0 +1,221 @@
+package rpc
+
+import (
+	"strconv"
+
+	"boardhand/rpc/wire"
+)
+
+// A dialect is one revision of the protocol: which methods it has, and how its
+// results look. All dialects work the same catalogue.
+type dialect struct {
+	version string
+	methods map[string]method
+
+	complete     bool // results say resultType and carry serverInfo (2026-07-28)
+	titles       bool // entries have a title of their own (2025-06-18)
+	annotations  bool // tools have annotations (2025-03-26)
+	structured   bool // tools have an output schema and structuredContent (2025-06-18)
+	completions  bool // the capability exists (2025-03-26)
+	batches      bool // arrays of requests (2025-03-26 only)
+	progressText bool // progress has a message (2025-03-26)
+	notifies     bool // progress and log messages exist
+	nullID       bool // an error about an unreadable request says "id":null, as JSON-RPC has it
+	notFound     int  // the code of a resource that does not exist
+
+	head     []byte   // members that open every result, or empty
+	identity []byte   // members of the handshake's result
+	lists    [4]pages // rendered members of each list's result
+}
+
+// method serves one request of a dialect. It answers, or starts a job that will.
+type method func(c *Conn, r *request)
+
+// pages are the rendered pages of one list.
+type pages [][]byte
+
+// The lists of a dialect.
+const (
+	listTools = iota
+	listResources
+	listTemplates
+	listPrompts
+)
+
+var listMembers = [...]string{"tools", "resources", "resourceTemplates", "prompts"}
+
+// The hint that a client gets for how long it may keep a list. A catalogue does
+// not change while its server lives, and a client starts the server anew.
+const listTTL = `,"ttlMs":3600000,"cacheScope":"public"`
+
+// What a resource holds is as of now, and nobody else's.
+const readTTL = `,"ttlMs":0,"cacheScope":"private"`
+
+func (d *dialect) render(cat *Catalogue, page int) {
+	if d.complete {
+		d.head = appendHead(nil, cat, false)
+	}
+	d.identity = d.appendIdentity(nil, cat)
+	items := [4][][]byte{}
+	for i := range cat.Tools {
+		items[listTools] = append(items[listTools], d.appendTool(nil, &cat.Tools[i]))
+	}
+	for i := range cat.Resources {
+		items[listResources] = append(items[listResources], d.appendResource(nil, &cat.Resources[i]))
+	}
+	for i := range cat.Templates {
+		items[listTemplates] = append(items[listTemplates], d.appendTemplate(nil, &cat.Templates[i]))
+	}
+	for i := range cat.Prompts {
+		items[listPrompts] = append(items[listPrompts], d.appendPrompt(nil, &cat.Prompts[i]))
+	}
+	for l := range d.lists {
+		d.lists[l] = d.paginate(listMembers[l], items[l], page)
+	}
+}
+
+// paginate renders the pages of one list; a page holds at least one item.
+func (d *dialect) paginate(member string, items [][]byte, limit int) pages {
+	var out pages
+	for i := 0; ; {
+		page := append([]byte(nil), d.head...)
+		page = append(wire.AppendKey(page, member), '[')
+		first := i
+		for ; i < len(items) && (i == first || len(page)+len(items[i]) < limit); i++ {
+			page = append(wire.AppendSep(page), items[i]...)
+		}
+		page = append(page, ']')
+		if i < len(items) {
+			page = append(page, `,"nextCursor":"`...)
+			page = append(page, cursorPrefix...)
+			page = strconv.AppendInt(page, int64(len(out)+1), 10)
+			page = append(page, '"')
+		}
+		if d.complete {
+			page = append(page, listTTL...)
+		}
+		out = append(out, page)
+		if i >= len(items) {
+			return out
+		}
+	}
+}
+
+// cursorPrefix opens every cursor; what follows is the number of a page.
+const cursorPrefix = "page-"
+
+// page finds the page that a cursor names; nil means there is none.
+func (p pages) page(cursor []byte) []byte {
+	if len(cursor) <= len(cursorPrefix) || string(cursor[:len(cursorPrefix)]) != cursorPrefix {
+		return nil
+	}
+	n, err := strconv.Atoi(string(cursor[len(cursorPrefix):]))
+	if err != nil || n < 1 || n >= len(p) {
+		return nil
+	}
+	return p[n]
+}
+
+func appendImplementation(dst []byte, cat *Catalogue, titles bool) []byte {
+	dst = append(dst, `{"name":`...)
+	dst = wire.AppendString(dst, cat.Name)
+	if titles && cat.Title != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "title"), cat.Title)
+	}
+	dst = wire.AppendString(wire.AppendKey(dst, "version"), cat.Version)
+	return append(dst, '}')
+}
+
+// appendHead appends what every stateless result says first. Only discovery
+// tells the server's title: the rest is repeated with every answer.
+func appendHead(dst []byte, cat *Catalogue, title bool) []byte {
+	dst = append(dst, `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`...)
+	return append(appendImplementation(dst, cat, title), '}')
+}
+
+func (d *dialect) appendIdentity(dst []byte, cat *Catalogue) []byte {
+	if d.complete {
+		dst = appendHead(dst, cat, true)
+		dst = append(wire.AppendKey(dst, "supportedVersions"), '[')
+		dst = append(append(dst, versionList...), ']')
+	} else {
+		dst = wire.AppendString(wire.AppendKey(dst, "protocolVersion"), d.version)
+		dst = appendImplementation(wire.AppendKey(dst, "serverInfo"), cat, d.titles)
+	}
+	dst = append(wire.AppendKey(dst, "capabilities"), `{"tools":{},"resources":{},"prompts":{},"logging":{}`...)
+	if d.completions {
+		dst = append(dst, `,"completions":{}`...)
+	}
+	dst = append(dst, '}')
+	if cat.Instructions != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "instructions"), cat.Instructions)
+	}
+	if d.complete {
+		dst = append(dst, listTTL...)
+	}
+	return dst
+}
+
+func (d *dialect) appendTool(dst []byte, t *Tool) []byte {
+	dst = wire.AppendString(append(dst, `{"name":`...), t.Name)
+	if d.titles && t.Title != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "title"), t.Title)
+	}
+	dst = wire.AppendString(wire.AppendKey(dst, "description"), t.Description)
+	dst = appendInputSchema(wire.AppendKey(dst, "inputSchema"), t.Params)
+	if d.structured {
+		dst = appendOutputSchema(wire.AppendKey(dst, "outputSchema"), t.Result)
+	}
+	if d.annotations {
+		dst = append(wire.AppendKey(dst, "annotations"), '{')
+		if !d.titles && t.Title != "" {
+			dst = wire.AppendString(wire.AppendKey(dst, "title"), t.Title)
+		}
+		if t.Hints.ReadOnly {
+			dst = append(wire.AppendKey(dst, "readOnlyHint"), "true"...)
+		} else {
+			dst = wire.AppendBool(wire.AppendKey(dst, "destructiveHint"), t.Hints.Destructive)
+			dst = wire.AppendBool(wire.AppendKey(dst, "idempotentHint"), t.Hints.Idempotent)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// appendNames appends the members that every listed thing but a tool has.
+func (d *dialect) appendNames(dst []byte, name, title, description, mimeType string) []byte {
+	dst = wire.AppendString(wire.AppendKey(dst, "name"), name)
+	if d.titles && title != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "title"), title)
+	}
+	if description != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "description"), description)
+	}
+	if mimeType != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "mimeType"), mimeType)
+	}
+	return dst
+}
+
+func (d *dialect) appendResource(dst []byte, r *Resource) []byte {
+	dst = wire.AppendString(append(dst, `{"uri":`...), r.URI)
+	return append(d.appendNames(dst, r.Name, r.Title, r.Description, r.MIMEType), '}')
+}
+
+func (d *dialect) appendTemplate(dst []byte, t *Template) []byte {
+	dst = wire.AppendString(append(dst, `{"uriTemplate":`...), t.uri())
+	return append(d.appendNames(dst, t.Name, t.Title, t.Description, t.MIMEType), '}')
+}
+
+func (d *dialect) appendPrompt(dst []byte, p *Prompt) []byte {
+	dst = append(d.appendNames(append(dst, '{'), p.Name, p.Title, p.Description, ""), `,"arguments":[`...)
+	for i := range p.Params {
+		a := &p.Params[i]
+		dst = wire.AppendString(append(wire.AppendSep(dst), `{"name":`...), a.Name)
+		dst = wire.AppendString(wire.AppendKey(dst, "description"), a.Description)
+		dst = append(wire.AppendBool(wire.AppendKey(dst, "required"), a.Required), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+func (t *Template) uri() string { return t.Prefix + "{" + t.Param.Name + "}" }

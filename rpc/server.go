@@ -1,0 +1,115 @@
+package rpc
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"boardhand/rpc/wire"
+)
+
+// Server answers requests from one catalogue. It holds what all connections
+// share: the rendered lists of every dialect and the queues of the buses. It is
+// safe for use by several connections at once.
+type Server struct {
+	cat    Catalogue
+	limits Limits
+	panics func(entry string, value any, stack []byte)
+
+	tools   map[string]*Tool
+	prompts map[string]*Prompt
+
+	modern dialect
+	legacy []dialect // oldest first
+	v1     dialect
+	// handshake is the dialect of initialize, which opens the others.
+	handshake dialect
+
+	v1Tools []byte // rendered array members of mcp/listTools
+
+	mu     sync.Mutex
+	queues map[string]*queue
+}
+
+// Limits bound what one connection may ask for. A zero field means its default.
+type Limits struct {
+	Message int           // bytes of one message; DefaultMessage
+	Depth   int           // nesting of JSON; wire.DefaultLimits
+	Values  int           // JSON values in one message; wire.DefaultLimits
+	Jobs    int           // calls that wait at one time; 64
+	Batch   int           // requests in one batch; 64
+	Page    int           // bytes of one page of a list; 16 KiB
+	Timeout time.Duration // of a queued call whose tool names none; DefaultTimeout
+}
+
+// DefaultMessage is the longest message a connection takes, in bytes.
+const DefaultMessage = 4 << 20
+
+func (l *Limits) fill() {
+	def := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	def(&l.Message, DefaultMessage)
+	def(&l.Depth, wire.DefaultLimits.Depth)
+	def(&l.Values, wire.DefaultLimits.Values)
+	def(&l.Jobs, 64)
+	def(&l.Batch, 64)
+	def(&l.Page, 16<<10)
+	if l.Timeout <= 0 {
+		l.Timeout = DefaultTimeout
+	}
+}
+
+// NewServer renders the catalogue's lists for every dialect. panics is told of a
+// handler that panicked, which the server survives; nil drops it.
+func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any, stack []byte)) *Server {
+	limits.fill()
+	if panics == nil {
+		panics = func(string, any, []byte) {}
+	}
+	s := &Server{cat: cat, limits: limits, panics: panics, queues: map[string]*queue{}}
+	s.tools = make(map[string]*Tool, len(cat.Tools))
+	for i := range cat.Tools {
+		s.tools[cat.Tools[i].Name] = &cat.Tools[i]
+	}
+	s.prompts = make(map[string]*Prompt, len(cat.Prompts))
+	for i := range cat.Prompts {
+		s.prompts[cat.Prompts[i].Name] = &cat.Prompts[i]
+	}
+	s.modern = modernDialect
+	s.legacy = append([]dialect(nil), legacyDialects[:]...)
+	s.v1 = v1Dialect
+	s.handshake = dialect{version: "2025-11-25 and older", methods: map[string]method{"initialize": initialize}}
+	s.modern.render(&s.cat, limits.Page)
+	for i := range s.legacy {
+		s.legacy[i].render(&s.cat, limits.Page)
+	}
+	s.v1Tools = appendV1Tools(nil, &s.cat)
+	return s
+}
+
+// Catalogue is what the server offers. It must not be changed.
+func (s *Server) Catalogue() *Catalogue { return &s.cat }
+
+// ToolList is the tools/list answer's "tools" array in the newest revision, for
+// those who show it to a person. It must not be changed.
+func (s *Server) ToolList() []byte {
+	var b []byte
+	for _, p := range s.modern.lists[listTools] {
+		b = append(b, p...)
+	}
+	return b
+}
+
+// Versions are the revisions of MCP that the server speaks, newest first.
+func Versions() []string {
+	v := []string{modernDialect.version}
+	for i := len(legacyDialects) - 1; i >= 0; i-- {
+		v = append(v, legacyDialects[i].version)
+	}
+	return v
+}
+
+var versionList = `"` + strings.Join(Versions(), `","`) + `"`

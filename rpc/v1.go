@@ -1,0 +1,150 @@
+package rpc
+
+import (
+	"boardhand/rpc/wire"
+
+	"github.com/valyala/fastjson"
+)
+
+// The Content-Length MCP 1.0 ("Tool, Resource and Prompt Protocol Reference"):
+// mcp/ methods, lists as plain arrays, entries named by stable mcpId URIs, and
+// every failure a JSON-RPC error with its details in data.
+var v1Dialect = dialect{
+	version: "1.0",
+	methods: map[string]method{
+		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.v1Tools, nil) },
+		"mcp/listResources": func(c *Conn, r *request) { items, err := c.v1Resources(); c.array(r, items, err) },
+		"mcp/listPrompts":   func(c *Conn, r *request) { items, err := c.v1Prompts(); c.array(r, items, err) },
+		"mcp/executeTool":   executeTool,
+	},
+	nullID:   true,
+	notFound: wire.CodeInvalidParams,
+}
+
+// v1URI opens every mcpId.
+const (
+	v1Tools     = "mcp://boardhand/tools/"
+	v1Resources = "mcp://boardhand/resources/"
+	v1Prompts   = "mcp://boardhand/prompts/"
+	v1Version   = ":v1"
+)
+
+func initializeV1(c *Conn, r *request) {
+	if v := r.params.Get("clientCapabilities"); v.Type() != fastjson.TypeObject {
+		c.fail(r, &problem{wire.CodeInvalidParams, "Invalid params",
+			wire.AppendString(nil, "clientCapabilities must be an object, not "+kind(v))})
+		return
+	}
+	c.session, c.level = &c.srv.v1, LogOff
+	c.rendered(r, []byte(`"capabilities":{"listToolsProvider":true,"listResourcesProvider":true,`+
+		`"listPromptsProvider":true,"executionProvider":{"execute":true}}`))
+}
+
+// array answers with a list that is the result itself.
+func (c *Conn) array(r *request, items []byte, err error) {
+	if err != nil {
+		c.fail(r, &problem{wire.CodeInternal, "Internal error", wire.AppendString(nil, err.Error())})
+		return
+	}
+	dst := append(c.begin(r.batch), `{"jsonrpc":"2.0","id":`...)
+	dst = append(append(dst, r.id...), `,"result":[`...)
+	c.end(r.batch, r.mode, append(append(dst, items...), "]}"...))
+}
+
+func appendV1Tools(dst []byte, cat *Catalogue) []byte {
+	for i := range cat.Tools {
+		t := &cat.Tools[i]
+		dst = wire.AppendString(append(wire.AppendSep(dst), `{"mcpId":`...), v1Tools+t.Name+v1Version)
+		dst = wire.AppendString(wire.AppendKey(dst, "name"), t.Title)
+		dst = wire.AppendString(wire.AppendKey(dst, "description"), t.Description)
+		dst = appendInputSchema(wire.AppendKey(dst, "inputSchema"), t.Params)
+		dst = append(appendOutputSchema(wire.AppendKey(dst, "outputSchema"), t.Result), '}')
+	}
+	return dst
+}
+
+func (c *Conn) v1Resources() (dst []byte, err error) {
+	for i := range c.srv.cat.Resources {
+		res := &c.srv.cat.Resources[i]
+		call := Call{conn: c, dialect: &c.srv.v1, level: LogOff, entry: entry{name: res.URI, run: res.Read}}
+		if err := c.srv.run(&call); err != nil {
+			return dst, err
+		}
+		dst = wire.AppendString(append(wire.AppendSep(dst), `{"mcpId":`...), v1Resources+res.Name)
+		dst = wire.AppendString(wire.AppendKey(dst, "name"), res.Title)
+		dst = wire.AppendString(wire.AppendKey(dst, "description"), res.Description)
+		dst = wire.AppendString(wire.AppendKey(dst, "mediaType"), res.MIMEType)
+		dst = append(wire.AppendBytes(wire.AppendKey(dst, "content"), call.Out), '}')
+	}
+	return dst, nil
+}
+
+func (c *Conn) v1Prompts() (dst []byte, err error) {
+	for i := range c.srv.cat.Prompts {
+		p := &c.srv.cat.Prompts[i]
+		call := Call{conn: c, dialect: &c.srv.v1, level: LogOff, args: make([]arg, len(p.Params)), entry: entry{name: p.Name, run: p.Render}}
+		if err := c.srv.run(&call); err != nil {
+			return dst, err
+		}
+		dst = wire.AppendString(append(wire.AppendSep(dst), `{"mcpId":`...), v1Prompts+p.Name+v1Version)
+		dst = wire.AppendString(wire.AppendKey(dst, "name"), p.Title)
+		dst = wire.AppendString(wire.AppendKey(dst, "description"), p.Description)
+		dst = append(wire.AppendKey(dst, "role"), `"user"`...)
+		dst = append(wire.AppendBytes(wire.AppendKey(dst, "content"), call.Out), '}')
+	}
+	return dst, nil
+}
+
+var idMember = []string{"id"}
+
+// executeTool serves mcp/executeTool.
+func executeTool(c *Conn, r *request) {
+	invalid := func(data string) {
+		c.fail(r, &problem{wire.CodeInvalidParams, "Invalid params", wire.AppendString(nil, data)})
+	}
+	var id []byte
+	p := members(r.params, "params", idMember, &id)
+	var args *fastjson.Object
+	if p == nil && id != nil {
+		args, p = object(r.params, "params", "arguments")
+	}
+	switch {
+	case p != nil:
+		invalid(p.message)
+		return
+	case id == nil:
+		invalid("Missing required property: 'id', the mcpId of a tool")
+		return
+	}
+	name := id
+	if n := len(id) - len(v1Version); n > len(v1Tools) && string(id[:len(v1Tools)]) == v1Tools && string(id[n:]) == v1Version {
+		name = id[len(v1Tools):n]
+	} else {
+		name = nil
+	}
+	t := c.srv.tools[string(name)]
+	if t == nil {
+		invalid("No tool has the mcpId " + quote(id) + "; mcp/listTools shows all")
+		return
+	}
+	call := c.start(r, &c.srv.v1, entry{t.Name, t.Run, answerV1})
+	if err := c.check(call, t.Params, args); err != nil {
+		text := err.Error() + ", in arguments for tool " + string(id)
+		if a, ok := err.(*argError); ok && a.what == missing {
+			text = "Missing required property: '" + a.p.Name + "' in arguments for tool " + string(id)
+		}
+		invalid(text)
+		return
+	}
+	c.perform(call, t.Queue, t.Timeout)
+}
+
+func answerV1(call *Call, err error) {
+	c := call.conn
+	if err != nil {
+		c.failID(call.batch, call.mode, call.id, &problem{wire.CodeToolFailed, "Tool failed", wire.AppendString(nil, err.Error())})
+		return
+	}
+	dst := append(wire.AppendKey(c.result(call.batch, call.dialect, call.id), "output"), call.Out...)
+	c.endResult(call.batch, call.mode, dst)
+}

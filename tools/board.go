@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"strconv"
+
+	"boardhand/device"
+	"boardhand/rpc"
+	"boardhand/rpc/wire"
+)
+
+func addBoard(cat *rpc.Catalogue, b device.Board) {
+	t := boardTools{b}
+	cat.Tools = append(cat.Tools, rpc.Tool{
+		Name:        "board_info",
+		Title:       "Describe the board",
+		Description: "Which board this is, whether it is simulated, and what hardware it has.",
+		Hints:       rpc.Hints{ReadOnly: true, Idempotent: true},
+		Result: []rpc.Field{
+			{Name: "model", Type: rpc.String},
+			{Name: "simulated", Type: rpc.Boolean},
+			{Name: "hostname", Type: rpc.String},
+			{Name: "kernel", Type: rpc.String},
+			{Name: "arch", Type: rpc.String},
+			{Name: "cpus", Type: rpc.Integer},
+			{Name: "mem_total", Type: rpc.Integer, Description: "bytes"},
+			{Name: "mem_free", Type: rpc.Integer, Description: "bytes"},
+			{Name: "uptime_s", Type: rpc.Integer},
+			{Name: "gpio_lines", Type: rpc.Integer, Optional: true},
+			{Name: "gpio_chips", Type: rpc.Integer, Optional: true},
+			{Name: "i2c", Type: rpc.Strings, Optional: true},
+			{Name: "sensors", Type: rpc.Integer, Optional: true},
+		},
+		Run: t.info,
+	})
+	cat.Resources = append(cat.Resources, rpc.Resource{
+		URI:         "board://info",
+		Name:        "board",
+		Title:       "The board",
+		Description: "What board_info gives.",
+		MIMEType:    mimeJSON,
+		Read:        t.info,
+	})
+}
+
+const mimeJSON = "application/json"
+
+// maxBusesShown bounds the list of buses: a workstation with graphics cards has
+// dozens.
+const maxBusesShown = 32
+
+type boardTools struct{ b device.Board }
+
+func (t boardTools) info(c *rpc.Call) error {
+	info := t.b.Info()
+	dst := wire.AppendString(append(c.Out, `{"model":`...), info.Model)
+	dst = wire.AppendBool(wire.AppendKey(dst, "simulated"), info.Simulated)
+	dst = wire.AppendString(wire.AppendKey(dst, "hostname"), info.Hostname)
+	dst = wire.AppendString(wire.AppendKey(dst, "kernel"), info.Kernel)
+	dst = wire.AppendString(wire.AppendKey(dst, "arch"), info.Arch)
+	dst = wire.AppendInt(wire.AppendKey(dst, "cpus"), int64(info.CPUs))
+	dst = wire.AppendInt(wire.AppendKey(dst, "mem_total"), info.MemTotal)
+	dst = wire.AppendInt(wire.AppendKey(dst, "mem_free"), info.MemFree)
+	dst = wire.AppendInt(wire.AppendKey(dst, "uptime_s"), int64(info.Uptime.Seconds()))
+	if g := t.b.GPIO(); g != nil {
+		lines, err := g.Lines(nil)
+		if err != nil {
+			return err
+		}
+		dst = wire.AppendInt(wire.AppendKey(dst, "gpio_lines"), int64(len(lines)))
+		dst = wire.AppendInt(wire.AppendKey(dst, "gpio_chips"), int64(countChips(lines)))
+	}
+	if bus := t.b.I2C(); bus != nil {
+		buses, err := bus.Buses(nil)
+		if err != nil {
+			return err
+		}
+		dst = append(wire.AppendKey(dst, "i2c"), '[')
+		for i := 0; i < len(buses) && i < maxBusesShown; i++ {
+			dst = wire.AppendString(wire.AppendSep(dst), busName(buses[i].Number)+" "+buses[i].Name)
+		}
+		if n := len(buses) - maxBusesShown; n > 0 {
+			dst = wire.AppendString(wire.AppendSep(dst), "and "+strconv.Itoa(n)+" more")
+		}
+		dst = append(dst, ']')
+	}
+	if s := t.b.Sensors(); s != nil {
+		sensors, err := s.List(nil)
+		if err != nil {
+			return err
+		}
+		dst = wire.AppendInt(wire.AppendKey(dst, "sensors"), int64(len(sensors)))
+	}
+	c.Out = append(dst, '}')
+	return nil
+}
+
+// countChips counts the chips of lines, which are ordered by chip.
+func countChips(lines []device.Line) int {
+	n := 0
+	for i := range lines {
+		if i == 0 || lines[i].Chip != lines[i-1].Chip {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"flag"
+	"io"
+	"strconv"
+
+	"boardhand/rpc"
+)
+
+// Flags are a command's flags and arguments.
+type Flags struct {
+	Board      string   // "auto", "linux" or "sim"
+	Config     string   // path of a board file, or empty
+	MaxMessage int      // serve, setup: bytes of the longest message taken
+	JSON       bool     // call, tools: print JSON
+	Help       bool     // -h was given: print Help and exit with ExitOK
+	Args       []string // what is no flag, in order
+}
+
+// ParseFlags reads the arguments that follow a command's name: "serve", "call",
+// "tools" or "setup". Flags may stand anywhere before a "--", with one dash or two, as
+// "--board sim" or "--board=sim". The error is for Fail with ExitUsage.
+func ParseFlags(command string, args []string) (Flags, error) {
+	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage}
+	set := flag.NewFlagSet(command, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {}
+	set.StringVar(&f.Board, "board", f.Board, "")
+	set.StringVar(&f.Config, "config", "", "")
+	if command == "serve" || command == "setup" {
+		set.IntVar(&f.MaxMessage, "max-message", f.MaxMessage, "")
+	} else {
+		set.BoolVar(&f.JSON, "json", false, "")
+	}
+	for {
+		switch err := set.Parse(args); {
+		case err == flag.ErrHelp:
+			f.Help = true
+			return f, nil
+		case err != nil:
+			return f, &usageError{command, err.Error()}
+		}
+		rest := set.Args()
+		if read := len(args) - len(rest); read > 0 && args[read-1] == "--" {
+			f.Args = append(f.Args, rest...)
+			break
+		}
+		if len(rest) == 0 {
+			break
+		}
+		f.Args = append(f.Args, rest[0])
+		args = rest[1:]
+	}
+	switch {
+	case f.Board != "auto" && f.Board != "linux" && f.Board != "sim":
+		return f, &usageError{command, "--board is " + strconv.Quote(f.Board) + "; it must be auto, linux or sim"}
+	case f.MaxMessage < minMessage || f.MaxMessage > maxMessage:
+		return f, &usageError{command, "--max-message is " + strconv.Itoa(f.MaxMessage) + "; it must be from " +
+			strconv.Itoa(minMessage) + " to " + strconv.Itoa(maxMessage) + " bytes"}
+	case command == "serve" && len(f.Args) > 0:
+		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and serve takes nothing else"}
+	}
+	return f, nil
+}
+
+// The bounds of --max-message, in bytes: a request with its _meta fits, and a
+// size fits an int of 32 bits.
+const (
+	minMessage = 1 << 10
+	maxMessage = 512 << 20
+)
+
+// usageError says what is wrong with a command line and where to look.
+type usageError struct{ command, what string }
+
+func (e *usageError) Error() string { return e.what + `; see "boardhand ` + e.command + ` -h"` }

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"boardhand/rpc"
+)
+
+const usage = `boardhand gives an AI client hands on a small Linux board, over MCP.
+
+Examples:
+  boardhand setup claude-code               show how a client starts it
+  boardhand tools                           list what the board can do
+  boardhand call board_info                 run one tool by hand
+  boardhand call gpio_list --board sim      the same on a simulated board
+
+Commands:
+  serve    speak MCP on standard input and output; the default
+  call     run one tool and print its result
+  tools    list the tools, or show one
+  setup    print the entry for a client's configuration
+  version  print the version
+  help     print this, or the help of a command
+
+"boardhand COMMAND -h" shows a command's flags.
+`
+
+const boardFlags = `  --board BOARD        auto, linux or sim; auto takes the real board where there
+                       is one, else the simulated one
+  --config FILE        the board file: names, limits and safe levels
+`
+
+// help is the text on one command, or empty.
+func help(command string) string {
+	switch command {
+	case "serve":
+		return `Speak MCP on standard input and output, for a client that starts boardhand.
+
+Examples:
+  boardhand
+  boardhand serve --board sim
+  boardhand serve --config board.toml
+
+Flags:
+` + boardFlags +
+			`  --max-message BYTES  the longest message taken; ` + strconv.Itoa(rpc.DefaultMessage) + `
+`
+	case "call":
+		return `Run one tool and print its result.
+
+Examples:
+  boardhand call board_info
+  boardhand call gpio_read lines=GPIO17,GPIO27
+  boardhand call i2c_scan bus=1 --json
+
+Usage:
+  boardhand call TOOL [NAME=VALUE ...] [flags]
+
+A list's elements are separated by commas. "boardhand tools TOOL" shows a tool's
+parameters. Exit status: 0 done, 1 the tool failed, 2 wrong usage.
+
+Flags:
+  --json               print the result as JSON
+` + boardFlags
+	case "tools":
+		return `List the tools, or show one with its parameters, its result and an example.
+
+Examples:
+  boardhand tools
+  boardhand tools gpio_write
+  boardhand tools --json
+
+Usage:
+  boardhand tools [TOOL] [flags]
+
+Flags:
+  --json               print what a client gets, as JSON
+` + boardFlags
+	case "setup":
+		return `Print the entry for a client's configuration. The entry goes to standard output,
+and where to paste it to standard error.
+
+Examples:
+  boardhand setup claude-code
+  boardhand setup cursor --board sim
+  boardhand setup vscode > .vscode/mcp.json
+
+Usage:
+  boardhand setup CLIENT [flags of serve]
+
+Clients:
+  ` + clientNames() + `
+`
+	case "version":
+		return "Print boardhand's version and the revisions of MCP that it speaks.\n"
+	case "help":
+		return "Print the commands, or the help of one: boardhand help call\n"
+	}
+	return ""
+}
+
+func clientNames() string {
+	names := make([]string, len(clients))
+	for i := range clients {
+		names[i] = clients[i].name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Usage prints what there is.
+func Usage(w io.Writer) { _, _ = io.WriteString(w, usage) }
+
+// Help prints the help of one command to stdout, or of them all for "". Of a name
+// that is no command it says so on stderr; so it is also the answer to an unknown
+// command.
+func Help(command string, stdout, stderr io.Writer) int {
+	if command == "" {
+		return emit(stdout, stderr, []byte(usage))
+	}
+	if text := help(command); text != "" {
+		return emit(stdout, stderr, []byte(text))
+	}
+	return Fail(stderr, ExitUsage, "there is no command "+strconv.Quote(command)+`; "boardhand help" shows all`)
+}
+
+// Version prints the program's version, what it was built for and the revisions
+// of MCP it speaks, newest first.
+func Version(version string, stdout, stderr io.Writer) int {
+	return emit(stdout, stderr, []byte("boardhand "+version+" "+runtime.GOOS+"/"+runtime.GOARCH+
+		"\nMCP "+strings.Join(rpc.Versions(), ", ")+"\n"))
+}
