@@ -114,7 +114,7 @@ func open(f cli.Flags, stderr io.Writer) (*session, error) {
 	cat, guard := tools.Catalogue(board, version, func(err error) {
 		cli.Fail(stderr, cli.ExitFailed, err.Error())
 	})
-	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage}, func(entry string, value any, stack []byte) {
+	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage, Values: f.MaxValues}, func(entry string, value any, stack []byte) {
 		fmt.Fprintf(stderr, "boardhand: %s failed inside: %v\n%s", entry, value, stack)
 	})
 	return &session{board, board.Info(), guard, srv}, nil

@@ -93,16 +93,6 @@ func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any
 // Catalogue is what the server offers. It must not be changed.
 func (s *Server) Catalogue() *Catalogue { return &s.cat }
 
-// ToolList is the tools/list answer's "tools" array in the newest revision, for
-// those who show it to a person. It must not be changed.
-func (s *Server) ToolList() []byte {
-	var b []byte
-	for _, p := range s.modern.lists[listTools] {
-		b = append(b, p...)
-	}
-	return b
-}
-
 // Versions are the revisions of MCP that the server speaks, newest first.
 func Versions() []string {
 	v := []string{modernDialect.version}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,15 @@ type output struct {
 	pulsing bool
 	until   time.Time
 	timer   *time.Timer
+	tries   int // to put the line back, which failed
 }
+
+// A line that cannot be put back at the end of its pulse is tried again, for
+// that acts no more than once: a bus behind which it lies may be jammed for a while.
+const (
+	retryEvery = 100 * time.Millisecond
+	maxTries   = 100
+)
 
 func newGuard(gpio device.GPIO, report func(error)) *Guard {
 	if report == nil {
@@ -65,7 +74,9 @@ func (g *Guard) Close() {
 		}
 		if o.pulsing {
 			o.stop()
-			o.back()
+			if err := o.back(); err != nil {
+				g.report(err)
+			}
 		}
 		o.mu.Unlock()
 	}
@@ -124,8 +135,20 @@ func (o *output) expire() {
 	if !o.pulsing || time.Now().Before(o.until) || o.guard.closed.Load() {
 		return
 	}
+	err := o.back()
+	if err != nil && o.tries < maxTries && !errors.Is(err, device.ErrUnplugged) {
+		if o.tries == 0 {
+			o.guard.report(err)
+		}
+		o.tries++
+		o.until = time.Now().Add(retryEvery)
+		o.timer.Reset(retryEvery)
+		return
+	}
 	o.stop()
-	o.back()
+	if err != nil {
+		o.guard.report(err)
+	}
 }
 
 // The caller of each of these has the output's lock.
@@ -133,14 +156,14 @@ func (o *output) expire() {
 // stop ends a pulse and leaves the line as it is.
 func (o *output) stop() {
 	if o.pulsing {
-		o.pulsing = false
+		o.pulsing, o.tries = false, 0
 		o.timer.Stop()
 		o.guard.active.Add(-1)
 	}
 }
 
 // back puts the line back to how it stood before its pulse.
-func (o *output) back() {
+func (o *output) back() error {
 	var err error
 	if o.held {
 		_, err = o.guard.gpio.Write(o.line.name, o.level)
@@ -148,6 +171,7 @@ func (o *output) back() {
 		err = o.guard.gpio.Release(o.line.name)
 	}
 	if err != nil {
-		o.guard.report(fmt.Errorf("line %q may still have the level of its pulse, which has ended: %w", o.line.name, err))
+		return fmt.Errorf("line %q may still have the level of its pulse, which has ended: %w", o.line.name, err)
 	}
+	return nil
 }

@@ -193,12 +193,36 @@ func TestWriteThatFailsLeavesThePulse(t *testing.T) {
 		if g.Active() != 1 {
 			t.Error("the pulse has ended")
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if got := strings.Join(reports, "\n"); got != `line "GPIO17" may still have the level of its pulse, which has ended: the line is gone` {
 			t.Errorf("reported %q", got)
 		}
-		if g.Active() != 0 {
-			t.Error("the pulse runs on")
+		if g.Active() != 1 {
+			t.Error("the guard has given the line up")
+		}
+		f.err = nil
+		time.Sleep(retryEvery)
+		synctest.Wait()
+		if l, _ := f.GPIO.Find("GPIO17"); l.Held || g.Active() != 0 {
+			t.Errorf("the line is held: %v, pulses: %d", l.Held, g.Active())
+		}
+	})
+}
+
+func TestReturnThatKeepsFailingIsGivenUpAndReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{GPIO: sim.Open(sim.Wiring{}).GPIO()}
+		reports := 0
+		g := newGuard(f, func(error) { reports++ })
+		if _, err := g.write(knownLine{name: "GPIO17"}, 1, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		f.err = errors.New("the bus is jammed")
+		time.Sleep(time.Second + maxTries*retryEvery)
+		synctest.Wait()
+		if reports != 2 || g.Active() != 0 {
+			t.Errorf("%d reports, want the first failure and the last; %d pulses", reports, g.Active())
 		}
 	})
 }

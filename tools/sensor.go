@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"strings"
 	"sync"
 
 	"boardhand/device"
@@ -128,7 +129,8 @@ func (t *sensorTools) queueOf(name string) string {
 		}
 		q := ""
 		if sensors[i].Source == "hwmon" {
-			q = "sensors"
+			chip, _, _ := strings.Cut(name, "/")
+			q = "sensor " + chip
 		}
 		if t.known == nil {
 			t.known = make(map[string]string)

@@ -45,7 +45,7 @@ func TestSensorBehindABusHasAQueue(t *testing.T) {
 		}
 	}
 	s := &sensorTools{sensors: m}
-	for name, want := range map[string]string{"bme280/temp1": "sensors", "cpu-thermal": "", "none": ""} {
+	for name, want := range map[string]string{"bme280/temp1": "sensor bme280", "cpu-thermal": "", "none": ""} {
 		for range 2 {
 			if got := s.queueOf(name); got != want {
 				t.Errorf("%s has the queue %q, not %q", name, got, want)

@@ -254,9 +254,9 @@ func checkTransfer(bus int, addr uint16, write, read int) error {
 		e.Reason, e.Hint = "no such address", "addresses go from 0x08 to 0x77, with 10 bits to 0x3ff"
 	case write == 0 && read == 0:
 		e.Reason, e.Hint = "nothing to write and nothing to read", "give bytes to write, or a length to read"
-	case max(write, read) > uapi.MessageMax:
+	case max(write, read) > device.MaxTransfer:
 		e.Reason = fmt.Sprintf("%d bytes in one message", max(write, read))
-		e.Hint = "the kernel takes " + strconv.Itoa(uapi.MessageMax) + " at most"
+		e.Hint = "the kernel takes " + strconv.Itoa(device.MaxTransfer) + " at most"
 	default:
 		return nil
 	}

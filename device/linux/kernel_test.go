@@ -25,6 +25,7 @@ import (
 //	owned     a line that the kernel holds
 //	pinned    a pin that carries a device's function
 //	bus       the number of an I2C bus
+//	set       what is written to the device first
 //	device    an address that answers; after write it gives read (all in hex)
 //	empty     an address without a device (hex)
 //	driven    an address with a kernel driver (hex)
@@ -146,7 +147,6 @@ func TestKernelReadKeepsAnOutputThatFreeingWouldEnd(t *testing.T) {
 	}
 	names, levels := []string{m["free"]}, make([]device.Level, 1)
 	// The output of another: requested for good, then closed while we read it is not
-	// possible, so it stays with its last user and is taken over as it is.
 	stand(t, b, m["free"])
 	for range 3 {
 		if err := b.GPIO().Read(names, levels); err != nil {
@@ -234,9 +234,11 @@ func TestKernelI2C(t *testing.T) {
 	w.Write, _ = hex.DecodeString(m["write"])
 	w.Read, _ = hex.DecodeString(m["read"])
 	b := openReal(t)
-	found, err := b.I2C().Scan(w.Bus, 0x08, 0x77, nil, device.Scanning{})
-	t.Logf("%+v %v", found, err)
-	t.Log(b.I2C().Transfer(w.Bus, 0x0b, []byte{0}, make([]byte, 2)))
+	if set, _ := hex.DecodeString(m["set"]); len(set) > 0 {
+		if err := b.I2C().Transfer(w.Bus, w.Device, set, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	contract.I2C(t, b, w)
 }
 

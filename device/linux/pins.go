@@ -64,7 +64,8 @@ func (t *deviceTree) walk(dir string, depth int) {
 			t.pins[phandle[0]] = append(t.pins[phandle[0]], groupPins(dir)...)
 		}
 	}
-	if has("pinctrl-0") {
+	// What the pin controller sets up for itself is only a default.
+	if has("pinctrl-0") && !has("gpio-controller") {
 		for _, phandle := range readCells(dir, "pinctrl-0") {
 			t.users[phandle] = filepath.Base(dir)
 		}

@@ -49,7 +49,7 @@ func (e *LimitError) Error() string {
 	at := " at byte " + strconv.Itoa(e.Offset)
 	switch {
 	case e.Limit == "Values":
-		return "more than " + max + " JSON values" + at + "; send fewer at a time, or raise Limits.Values"
+		return "more than " + max + " JSON values" + at + "; send fewer at a time, or start the server with a higher --max-values"
 	case e.Max >= MaxDepth:
 		return "JSON nested deeper than " + max + " levels" + at + "; this is the most there is, nest less"
 	}

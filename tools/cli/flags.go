@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"boardhand/rpc"
+	"boardhand/rpc/wire"
 )
 
 // Flags are a command's flags and arguments.
@@ -13,6 +14,7 @@ type Flags struct {
 	Board      string   // "auto", "linux" or "sim"
 	Config     string   // path of a board file, or empty
 	MaxMessage int      // serve, setup: bytes of the longest message taken
+	MaxValues  int      // serve, setup: JSON values in one message
 	JSON       bool     // call, tools: print JSON
 	Help       bool     // -h was given: print Help and exit with ExitOK
 	Args       []string // what is no flag, in order
@@ -22,7 +24,7 @@ type Flags struct {
 // "tools" or "setup". Flags may stand anywhere before a "--", with one dash or two, as
 // "--board sim" or "--board=sim". The error is for Fail with ExitUsage.
 func ParseFlags(command string, args []string) (Flags, error) {
-	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage}
+	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage, MaxValues: wire.DefaultLimits.Values}
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
@@ -30,6 +32,7 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	set.StringVar(&f.Config, "config", "", "")
 	if command == "serve" || command == "setup" {
 		set.IntVar(&f.MaxMessage, "max-message", f.MaxMessage, "")
+		set.IntVar(&f.MaxValues, "max-values", f.MaxValues, "")
 	} else {
 		set.BoolVar(&f.JSON, "json", false, "")
 	}
@@ -58,6 +61,9 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	case f.MaxMessage < minMessage || f.MaxMessage > maxMessage:
 		return f, &usageError{command, "--max-message is " + strconv.Itoa(f.MaxMessage) + "; it must be from " +
 			strconv.Itoa(minMessage) + " to " + strconv.Itoa(maxMessage) + " bytes"}
+	case f.MaxValues < minValues || f.MaxValues > maxValues:
+		return f, &usageError{command, "--max-values is " + strconv.Itoa(f.MaxValues) + "; it must be from " +
+			strconv.Itoa(minValues) + " to " + strconv.Itoa(maxValues)}
 	case command == "serve" && len(f.Args) > 0:
 		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and serve takes nothing else"}
 	}
@@ -69,6 +75,13 @@ func ParseFlags(command string, args []string) (Flags, error) {
 const (
 	minMessage = 1 << 10
 	maxMessage = 512 << 20
+)
+
+// The bounds of --max-values: a request with its _meta fits, and the parser's
+// values stay below 100 MB.
+const (
+	minValues = 64
+	maxValues = 1 << 20
 )
 
 // usageError says what is wrong with a command line and where to look.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"boardhand/rpc"
+	"boardhand/rpc/wire"
 )
 
 const usage = `boardhand gives an AI client hands on a small Linux board, over MCP.
@@ -47,6 +48,7 @@ Examples:
 Flags:
 ` + boardFlags +
 			`  --max-message BYTES  the longest message taken; ` + strconv.Itoa(rpc.DefaultMessage) + `
+  --max-values N       the most JSON values in one message; ` + strconv.Itoa(wire.DefaultLimits.Values) + `
 `
 	case "call":
 		return `Run one tool and print its result.

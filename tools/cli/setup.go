@@ -124,6 +124,9 @@ func serveArgs(f *Flags) ([]string, error) {
 	if f.MaxMessage != rpc.DefaultMessage {
 		args = append(args, "--max-message", strconv.Itoa(f.MaxMessage))
 	}
+	if f.MaxValues != wire.DefaultLimits.Values {
+		args = append(args, "--max-values", strconv.Itoa(f.MaxValues))
+	}
 	return args, nil
 }
 

@@ -168,6 +168,7 @@ func TestParseFlags(t *testing.T) {
 		{name: "a board that there is not", command: "serve", args: "--board esp32", err: `--board is "esp32"; it must be auto, linux or sim; see "boardhand serve -h"`},
 		{name: "a flag of another command", command: "serve", args: "--json", err: `flag provided but not defined: -json; see "boardhand serve -h"`},
 		{name: "a flag without its value", command: "tools", args: "--config", err: `flag needs an argument: -config; see "boardhand tools -h"`},
+		{name: "a value limit too small", command: "serve", args: "--max-values 1", err: `--max-values is 1; it must be from 64 to 1048576; see "boardhand serve -h"`},
 		{name: "a message limit too small", command: "serve", args: "--max-message 0", err: `--max-message is 0; it must be from 1024 to 536870912 bytes; see "boardhand serve -h"`},
 		{name: "a word after serve", command: "serve", args: "sim", err: `"sim" is no flag, and serve takes nothing else; see "boardhand serve -h"`},
 	} {

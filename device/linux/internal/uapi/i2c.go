@@ -33,12 +33,8 @@ const (
 	SMBusI2CBlock = 8
 )
 
-// SMBusBlockMax is the longest block of an SMBus transaction, and MessageMax the
-// longest message that i2c-dev takes, both in bytes.
-const (
-	SMBusBlockMax = 32
-	MessageMax    = 8192
-)
+// SMBusBlockMax is the longest block of an SMBus transaction, in bytes.
+const SMBusBlockMax = 32
 
 const (
 	i2cSlave = 0x0703
@@ -103,7 +99,7 @@ func SetAddress(fd int, addr uint16) error {
 }
 
 // Transfer writes and then reads after a repeated start, in one transaction;
-// either may be empty, not both. Each is at most MessageMax bytes.
+// either may be empty, not both. Each is at most 8192 bytes.
 func Transfer(fd int, addr uint16, write, read []byte) error {
 	flags := uint16(0)
 	if addr > 0x7f {
