@@ -12,15 +12,16 @@
 //     server starts there, so a Go server sees one CPU, as on a one-core board.
 //     The client makes raw system calls on a locked thread. CPU is the server's
 //     run time, all threads, by /proc/PID/task/*/schedstat.
-//   - Pipelined: 64 calls in flight, on all cores; the client parses every answer.
+//   - Pipelined: 64 calls in flight, on all cores; the client parses every
+//     answer. The upper quartile of short bursts.
 //   - A 1 MiB argument: one call that names a line of 2^20 letters, which every
 //     server but the C program refuses by a tool error; one core.
 //   - Start: from before the fork to the answer to initialize; all cores.
 //   - Memory: VmHWM of a server that has answered nothing but those calls.
 //   - Idle wake-ups: context switches of all threads, 3 s long.
 //
-// A figure is the median of the rounds, a ratio the median of the rounds'
-// ratios.
+// Any other figure is the median of the rounds, a ratio the median of the
+// rounds' ratios.
 package main
 
 import (
@@ -40,7 +41,7 @@ type effort struct {
 	rounds    int
 	warmup    int           // calls before the first round
 	calls     int           // calls per round, one at a time
-	bursts    int           // rounds of pipelined calls: many and short, as they swing most
+	bursts    int           // of pipelined calls
 	pipelined time.Duration // per burst
 	large     int           // 1 MiB arguments
 	starts    int           // processes started

@@ -93,7 +93,11 @@ func (c *chip) learn(r roots) error {
 	var pins map[uint32]string
 	if c.frees = strings.HasPrefix(c.label, "pinctrl-bcm2") || c.label == "pinctrl-rp1"; c.frees {
 		pins = pinFunctions(r)
-		if v, _ := readText(8, r.sys, "module/pinctrl_bcm2835/parameters/persist_gpio_outputs"); v == "Y" {
+		module := "pinctrl_bcm2835"
+		if c.label == "pinctrl-rp1" {
+			module = "pinctrl_rp1"
+		}
+		if v, _ := readText(8, r.sys, "module", module, "parameters/persist_gpio_outputs"); v == "Y" {
 			c.frees = false
 		}
 	}
@@ -199,7 +203,7 @@ func (l *line) subject() string { return `line "` + l.name + `"` }
 // gpioMeanings is where a line's errors differ from the general ones.
 var gpioMeanings = []meaning{
 	{unix.EPERM, device.ErrNotSupport, "the kernel does not let it be driven this way", ""},
-	{unix.EIO, nil, "the chip does not answer", "check the bus that the chip is on"},
+	{unix.EIO, nil, "the chip refuses it or does not answer", "check the bus that the chip is on"},
 	{unix.EINVAL, device.ErrNotSupport, "the chip cannot do this with the line", ""},
 }
 

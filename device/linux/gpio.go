@@ -385,6 +385,11 @@ func (g *gpio) keep(l *line) error {
 	if err != nil {
 		return err
 	}
+	// Since the request, the kernel knows the true direction.
+	if _, err := l.look(&info); err != nil || info.Flags&uapi.FlagOutput == 0 {
+		unix.Close(fd)
+		return err
+	}
 	g.mu.Lock()
 	l.fd = fd
 	g.mu.Unlock()

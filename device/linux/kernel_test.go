@@ -146,7 +146,6 @@ func TestKernelReadKeepsAnOutputThatFreeingWouldEnd(t *testing.T) {
 		t.Skip("this chip keeps a freed output")
 	}
 	names, levels := []string{m["free"]}, make([]device.Level, 1)
-	// The output of another: requested for good, then closed while we read it is not
 	stand(t, b, m["free"])
 	for range 3 {
 		if err := b.GPIO().Read(names, levels); err != nil {
