@@ -3,6 +3,7 @@ package rpc
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"boardhand/frame"
 	"boardhand/rpc/wire"
@@ -22,6 +23,7 @@ type Conn struct {
 	level   LogLevel   // by logging/setLevel
 	jobs    []*job
 	waiting sync.WaitGroup // of jobs
+	running atomic.Int32   // len(jobs), for Idle: the stream asks while it is written to, in the turn
 
 	parser  *fastjson.Parser
 	scratch []byte  // ids and tokens of the message at hand
@@ -98,12 +100,9 @@ func (c *Conn) Close() {
 // Wait returns when no call is waiting any more. No message may be handled meanwhile.
 func (c *Conn) Wait() { c.waiting.Wait() }
 
-// Idle says that no call is waiting.
-func (c *Conn) Idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.jobs) == 0
-}
+// Idle says that no call is waiting. It may be asked at any time, by the writer
+// that Flush writes to as well.
+func (c *Conn) Idle() bool { return c.running.Load() == 0 }
 
 func (c *Conn) handle(msg []byte, mode frame.Mode) {
 	if err := wire.Scan(msg, wire.Limits{Depth: c.srv.limits.Depth, Values: c.srv.limits.Values}); err != nil {

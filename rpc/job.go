@@ -41,6 +41,7 @@ func (c *Conn) submit(call *Call, queueName string, timeout time.Duration) {
 	call.job = j
 	call.deadline = time.Now().Add(timeout)
 	c.jobs = append(c.jobs, j)
+	c.running.Add(1)
 	c.waiting.Add(1)
 	j.timer = time.AfterFunc(timeout, func() { c.expire(j, timeout) })
 	c.srv.enqueue(j)
@@ -156,6 +157,7 @@ func (c *Conn) drop(j *job) bool {
 	for i, other := range c.jobs {
 		if other == j {
 			c.jobs = append(c.jobs[:i], c.jobs[i+1:]...)
+			c.running.Add(-1)
 			break
 		}
 	}

@@ -116,11 +116,9 @@ func executeTool(c *Conn, r *request) {
 		invalid("Missing required property: 'id', the mcpId of a tool")
 		return
 	}
-	name := id
+	var name []byte
 	if n := len(id) - len(v1Version); n > len(v1Tools) && string(id[:len(v1Tools)]) == v1Tools && string(id[n:]) == v1Version {
 		name = id[len(v1Tools):n]
-	} else {
-		name = nil
 	}
 	t := c.srv.tools[string(name)]
 	if t == nil {
