@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"errors"
 	"io"
 
 	"boardhand/frame"
@@ -23,13 +22,11 @@ func (s *Server) ServeConn(c *Conn, in io.Reader) error {
 	fr := frame.NewReader(in, s.limits.Message)
 	for {
 		msg, mode, err := fr.Next()
-		var bad *frame.Error
-		switch {
-		case err == nil:
+		if err == nil {
 			c.Handle(msg, mode)
-		case errors.As(err, &bad):
+		} else if bad, ok := err.(*frame.Error); ok {
 			c.Refuse(bad.Error(), mode)
-		default:
+		} else {
 			c.Wait()
 			if werr := c.Flush(); werr != nil {
 				return werr

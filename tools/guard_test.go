@@ -186,8 +186,8 @@ func TestWriteThatFailsLeavesThePulse(t *testing.T) {
 		if _, err := g.write(knownLine{name: "GPIO17"}, 1, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		f.err = errors.New("the line is gone")
-		if _, err := g.write(knownLine{name: "GPIO17"}, 1, 0); err != f.err {
+		f.fail(errors.New("the line is gone"))
+		if _, err := g.write(knownLine{name: "GPIO17"}, 1, 0); err != f.failure() {
 			t.Errorf("got %v", err)
 		}
 		if g.Active() != 1 {
@@ -201,7 +201,7 @@ func TestWriteThatFailsLeavesThePulse(t *testing.T) {
 		if g.Active() != 1 {
 			t.Error("the guard has given the line up")
 		}
-		f.err = nil
+		f.fail(nil)
 		time.Sleep(retryEvery)
 		synctest.Wait()
 		if l, _ := f.GPIO.Find("GPIO17"); l.Held || g.Active() != 0 {
@@ -218,7 +218,7 @@ func TestReturnThatKeepsFailingIsGivenUpAndReported(t *testing.T) {
 		if _, err := g.write(knownLine{name: "GPIO17"}, 1, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		f.err = errors.New("the bus is jammed")
+		f.fail(errors.New("the bus is jammed"))
 		time.Sleep(time.Second + maxTries*retryEvery)
 		synctest.Wait()
 		if reports != 2 || g.Active() != 0 {
@@ -229,19 +229,33 @@ func TestReturnThatKeepsFailingIsGivenUpAndReported(t *testing.T) {
 
 type failing struct {
 	device.GPIO
+	mu  sync.Mutex
 	err error
 }
 
+// fail sets the error of what follows; nil: none.
+func (f *failing) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *failing) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
 func (f *failing) Write(name string, level device.Level) (device.State, error) {
-	if f.err != nil {
-		return device.State{}, f.err
+	if err := f.failure(); err != nil {
+		return device.State{}, err
 	}
 	return f.GPIO.Write(name, level)
 }
 
 func (f *failing) Release(name string) error {
-	if f.err != nil {
-		return f.err
+	if err := f.failure(); err != nil {
+		return err
 	}
 	return f.GPIO.Release(name)
 }
