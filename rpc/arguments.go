@@ -109,6 +109,9 @@ func (p *Param) allowed() string {
 	default:
 		if len(p.Choices) == 0 {
 			s = bounds("a string", " bytes long")
+			if p.Min == 0 && p.Max != 0 {
+				s = "a string of at most " + strconv.FormatInt(p.Max, 10) + " bytes"
+			}
 			break
 		}
 		s = "one of"

@@ -44,9 +44,11 @@ func (s *Server) NewConn(out io.Writer) *Conn {
 	}
 }
 
-// A parser remembers every value of the largest message it saw; after one of
-// more bytes than this it is dropped.
+// A parser remembers every value of the largest message it saw, so messages of
+// more bytes than this have parsers that the garbage collector may take.
 const keepParser = 16 << 10
+
+var bigParsers = sync.Pool{New: func() any { return new(fastjson.Parser) }}
 
 // Answers leave at the latest when so many bytes are waiting, so that a client
 // that only asks cannot make them pile up.
@@ -113,7 +115,12 @@ func (c *Conn) handle(msg []byte, mode frame.Mode) {
 		c.fail(&request{mode: mode}, p)
 		return
 	}
-	v, err := c.parser.ParseBytes(msg)
+	parser := c.parser
+	if len(msg) > keepParser {
+		parser = bigParsers.Get().(*fastjson.Parser)
+		defer bigParsers.Put(parser)
+	}
+	v, err := parser.ParseBytes(msg)
 	if err != nil {
 		c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: "the JSON parser refused the message"})
 		return
@@ -126,7 +133,6 @@ func (c *Conn) handle(msg []byte, mode frame.Mode) {
 		c.one(&c.req, v)
 	}
 	if len(msg) > keepParser {
-		c.parser = new(fastjson.Parser)
 		c.inline = Call{}
 		c.scratch = nil
 	}

@@ -13,10 +13,16 @@ type request struct {
 	id     []byte           // as it came, byte for byte; nil: a notification
 	method []byte           // unescaped
 	params *fastjson.Object // nil: none
+	given  given            // members of params that mean something
 	null   bool             // params was null, which only the Content-Length MCP 1.0 allows
 	meta   meta
 	mode   frame.Mode // how it came, and how the answer goes
 	batch  *batch     // the batch it came in, or nil
+}
+
+// given are the members of params that any method looks at, found in one pass.
+type given struct {
+	meta, name, id, uri, cursor, level, arguments, ref, argument *fastjson.Value
 }
 
 // meta is what a request says of itself in params._meta.
@@ -112,7 +118,7 @@ func (r *request) read(v *fastjson.Value, scratch []byte) (*problem, []byte) {
 	switch params.Type() {
 	case fastjson.TypeObject:
 		r.params, _ = params.Object()
-		return r.readMeta(), scratch
+		return r.readParams(), scratch
 	case fastjson.TypeNull:
 		r.null = true
 		return nil, scratch
@@ -122,27 +128,49 @@ func (r *request) read(v *fastjson.Value, scratch []byte) (*problem, []byte) {
 	return badRequest(`"params" must be an object, not ` + kind(params)), scratch
 }
 
-// readMeta finds the members of params._meta that mean something to a server.
-func (r *request) readMeta() *problem {
-	var found *fastjson.Value
+// readParams finds the members of params that any method looks at, and those of
+// params._meta that mean something to a server.
+func (r *request) readParams() *problem {
+	g := &r.given
 	twice := ""
 	r.params.Visit(func(key []byte, v *fastjson.Value) {
-		if string(key) == "_meta" {
-			if found != nil {
-				twice = "_meta"
-			}
-			found = v
+		var dst **fastjson.Value
+		switch string(key) {
+		case "_meta":
+			dst = &g.meta
+		case "name":
+			dst = &g.name
+		case "arguments":
+			dst = &g.arguments
+		case "uri":
+			dst = &g.uri
+		case "id":
+			dst = &g.id
+		case "cursor":
+			dst = &g.cursor
+		case "level":
+			dst = &g.level
+		case "ref":
+			dst = &g.ref
+		case "argument":
+			dst = &g.argument
+		default:
+			return
 		}
+		if *dst != nil {
+			twice = string(key)
+		}
+		*dst = v
 	})
-	if found == nil {
+	if twice != "" {
+		return badParams(`key "` + twice + `" stands twice in params`)
+	}
+	if g.meta == nil {
 		return nil
 	}
-	if twice != "" {
-		return badParams(`key "_meta" stands twice in params`)
-	}
-	o, err := found.Object()
+	o, err := g.meta.Object()
 	if err != nil {
-		return badParams(`params._meta must be an object, not ` + kind(found))
+		return badParams(`params._meta must be an object, not ` + kind(g.meta))
 	}
 	m := &r.meta
 	o.Visit(func(key []byte, v *fastjson.Value) {
@@ -229,8 +257,7 @@ func kind(v *fastjson.Value) string {
 	return "a boolean"
 }
 
-// members reads an object's string members into dst, by name; it is how small
-// requests get their parameters. A name that is missing leaves its dst nil. A
+// members reads an object's string members into dst, by name. A name that is missing leaves its dst nil. A
 // known member that is no string, or that stands twice, is a problem.
 func members(o *fastjson.Object, where string, names []string, dst ...*[]byte) *problem {
 	var p *problem
@@ -263,25 +290,25 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// object finds an object member; nil where there is none.
-func object(o *fastjson.Object, where, name string) (*fastjson.Object, *problem) {
-	var found *fastjson.Value
-	twice := false
-	o.Visit(func(key []byte, v *fastjson.Value) {
-		if string(key) == name {
-			twice = found != nil
-			found = v
-		}
-	})
-	if found == nil {
+// text reads a string member of params; nil where it was not given.
+func text(v *fastjson.Value, name string) ([]byte, *problem) {
+	if v == nil {
 		return nil, nil
 	}
-	if twice {
-		return nil, badParams(`key "` + name + `" stands twice in ` + where)
+	if v.Type() != fastjson.TypeString {
+		return nil, badParams("params." + name + " must be a string, not " + kind(v))
 	}
-	m, err := found.Object()
+	return nonNil(v.GetStringBytes()), nil
+}
+
+// object reads an object member of params; nil where it was not given.
+func object(v *fastjson.Value, name string) (*fastjson.Object, *problem) {
+	if v == nil {
+		return nil, nil
+	}
+	o, err := v.Object()
 	if err != nil {
-		return nil, badParams(where + "." + name + " must be an object, not " + kind(found))
+		return nil, badParams("params." + name + " must be an object, not " + kind(v))
 	}
-	return m, nil
+	return o, nil
 }

@@ -75,12 +75,9 @@ func initialize(c *Conn, r *request) {
 	c.rendered(r, d.identity)
 }
 
-var levelMember = []string{"level"}
-
 // setLevel serves logging/setLevel.
 func setLevel(c *Conn, r *request) {
-	var name []byte
-	p := members(r.params, "params", levelMember, &name)
+	name, p := text(r.given.level, "level")
 	if p == nil && name == nil {
 		p = badParams("params.level is missing")
 	}

@@ -16,8 +16,8 @@ import (
 func list(which int) method {
 	return func(c *Conn, r *request) {
 		d := c.dialectOf(r)
-		var cursor []byte
-		if p := members(r.params, "params", cursorMember, &cursor); p != nil {
+		cursor, p := text(r.given.cursor, "cursor")
+		if p != nil {
 			c.fail(r, p)
 			return
 		}
@@ -33,12 +33,6 @@ func list(which int) method {
 		c.rendered(r, page)
 	}
 }
-
-var (
-	cursorMember = []string{"cursor"}
-	nameMember   = []string{"name"}
-	uriMember    = []string{"uri"}
-)
 
 // start readies the connection's inline call for one request.
 func (c *Conn) start(r *request, d *dialect, e entry) *Call {
@@ -91,14 +85,13 @@ func (c *Call) detach() *Call {
 
 // callTool serves tools/call.
 func callTool(c *Conn, r *request) {
-	var name []byte
-	p := members(r.params, "params", nameMember, &name)
+	name, p := text(r.given.name, "name")
 	if p == nil && name == nil {
 		p = badParams(`params.name, the name of a tool, is missing`)
 	}
 	var args *fastjson.Object
 	if p == nil {
-		args, p = object(r.params, "params", "arguments")
+		args, p = object(r.given.arguments, "arguments")
 	}
 	if p != nil {
 		c.fail(r, p)
@@ -158,8 +151,7 @@ func answerTool(call *Call, err error) {
 
 // readResource serves resources/read.
 func readResource(c *Conn, r *request) {
-	var uri []byte
-	p := members(r.params, "params", uriMember, &uri)
+	uri, p := text(r.given.uri, "uri")
 	if p == nil && uri == nil {
 		p = badParams("params.uri, the URI of a resource, is missing")
 	}
@@ -244,14 +236,13 @@ func unescapeURI(b []byte) ([]byte, bool) {
 
 // getPrompt serves prompts/get.
 func getPrompt(c *Conn, r *request) {
-	var name []byte
-	p := members(r.params, "params", nameMember, &name)
+	name, p := text(r.given.name, "name")
 	if p == nil && name == nil {
 		p = badParams("params.name, the name of a prompt, is missing")
 	}
 	var args *fastjson.Object
 	if p == nil {
-		args, p = object(r.params, "params", "arguments")
+		args, p = object(r.given.arguments, "arguments")
 	}
 	if p != nil {
 		c.fail(r, p)
@@ -301,10 +292,10 @@ func complete(c *Conn, r *request) {
 		return
 	}
 	var kindOf, refName, uri, name, value []byte
-	ref, p := object(r.params, "params", "ref")
+	ref, p := object(r.given.ref, "ref")
 	var argument *fastjson.Object
 	if p == nil {
-		argument, p = object(r.params, "params", "argument")
+		argument, p = object(r.given.argument, "argument")
 	}
 	if p == nil && (ref == nil || argument == nil) {
 		p = badParams("params.ref and params.argument are both required")

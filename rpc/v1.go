@@ -95,18 +95,15 @@ func (c *Conn) v1Prompts() (dst []byte, err error) {
 	return dst, nil
 }
 
-var idMember = []string{"id"}
-
 // executeTool serves mcp/executeTool.
 func executeTool(c *Conn, r *request) {
 	invalid := func(data string) {
 		c.fail(r, &problem{wire.CodeInvalidParams, "Invalid params", wire.AppendString(nil, data)})
 	}
-	var id []byte
-	p := members(r.params, "params", idMember, &id)
+	id, p := text(r.given.id, "id")
 	var args *fastjson.Object
 	if p == nil && id != nil {
-		args, p = object(r.params, "params", "arguments")
+		args, p = object(r.given.arguments, "arguments")
 	}
 	switch {
 	case p != nil:

@@ -387,7 +387,7 @@ func TestErrorsSayWhatIsAllowed(t *testing.T) {
 		{"i2c_write", `{"address":"0x50","data":"0"}`, `parameter "data" is "0"; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex, such as "0a ff"`},
 		{"i2c_write", `{"address":"0x50","data":""}`, `parameter "data" has 0 bytes; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex, such as "0a ff"`},
 
-		{"sensor_read", `{}`, `parameter "sensor" is missing; it is a string, required: name from sensor_list`},
+		{"sensor_read", `{}`, `parameter "sensor" is missing; it is a string of at most 128 bytes, required: name from sensor_list`},
 		{"sensor_read", `{"sensor":"oven"}`, `sensor "oven" not found; sensor_list shows 3 sensors`},
 	} {
 		if _, got := c.call(tt.tool, tt.args); got != tt.want {

@@ -14,6 +14,10 @@ import (
 // maxLinesRead is how many lines one gpio_read may name.
 const maxLinesRead = 64
 
+// maxName is the longest name of a line or a sensor, in bytes; the kernel's own
+// names have 32 at most.
+const maxName = 128
+
 // maxPulse is the longest for_ms: a day.
 const maxPulse = 24 * time.Hour
 
@@ -41,7 +45,7 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 			Description: "The levels of lines: 1 high, 0 low, reversed where active_low. An output keeps its level.",
 			Hints:       reads,
 			Params: []rpc.Param{
-				{Name: "lines", Type: rpc.Strings, Required: true, MaxItems: maxLinesRead, Description: "names from gpio_list"},
+				{Name: "lines", Type: rpc.Strings, Required: true, Max: maxName, MaxItems: maxLinesRead, Description: "names from gpio_list"},
 			},
 			Result: []rpc.Field{
 				{Name: "lines", Type: rpc.Objects, Fields: []rpc.Field{
@@ -59,7 +63,7 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 				"Know what is connected before you drive it.",
 			Hints: rpc.Hints{Destructive: true},
 			Params: []rpc.Param{
-				{Name: "line", Type: rpc.String, Required: true, Description: "name from gpio_list"},
+				{Name: "line", Type: rpc.String, Required: true, Max: maxName, Description: "name from gpio_list"},
 				{Name: "level", Type: rpc.Integer, Required: true, Min: 0, Max: 1, Description: "1 high, 0 low, reversed where active_low"},
 				{Name: "for_ms", Type: rpc.Integer, Min: 1, Max: maxPulse.Milliseconds(), Description: "milliseconds until the line returns to its former state; " +
 					"a further for_ms extends this, a write without it cancels it"},

@@ -12,7 +12,7 @@ import (
 
 func addSensors(cat *rpc.Catalogue, s device.Sensors) {
 	t := &sensorTools{sensors: s}
-	sensor := rpc.Param{Name: "sensor", Type: rpc.String, Required: true, Description: "name from sensor_list"}
+	sensor := rpc.Param{Name: "sensor", Type: rpc.String, Required: true, Max: maxName, Description: "name from sensor_list"}
 	cat.Tools = append(cat.Tools,
 		rpc.Tool{
 			Name:        "sensor_list",
