@@ -160,7 +160,7 @@ func (c *Conn) one(r *request, v *fastjson.Value) {
 // itself which dialect it is in, so both eras work on one connection.
 func (c *Conn) dispatch(r *request) {
 	d := c.dialectOf(r)
-	if r.null && d != &c.srv.v1 {
+	if r.null && d != c.srv.v1 {
 		c.reply(r, badParams(`"params" must be an object, not null`))
 		return
 	}
@@ -198,20 +198,20 @@ func (c *Conn) dispatch(r *request) {
 func (c *Conn) dialectOf(r *request) *dialect {
 	switch {
 	case r.meta.modern():
-		if c.session != nil && c.session != &c.srv.v1 && r.meta.version != nil &&
+		if c.session != nil && c.session != c.srv.v1 && r.meta.version != nil &&
 			r.meta.version.Type() == fastjson.TypeString && string(r.meta.version.GetStringBytes()) == c.session.version {
 			return c.session // a client that repeats what initialize agreed on
 		}
-		return &c.srv.modern
+		return c.srv.ready(c.srv.modern)
 	case len(r.method) > 4 && string(r.method[:4]) == "mcp/":
-		if c.session == &c.srv.v1 {
+		if c.session == c.srv.v1 {
 			return c.session
 		}
 		return nil
 	case string(r.method) == "server/discover":
-		return &c.srv.modern
+		return c.srv.ready(c.srv.modern)
 	case string(r.method) == "initialize":
-		return &c.srv.handshake
+		return c.srv.handshake
 	}
 	return c.session
 }

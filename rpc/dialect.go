@@ -1,14 +1,26 @@
 package rpc
 
 import (
+	"slices"
 	"strconv"
+	"sync"
 
 	"boardhand/rpc/wire"
 )
 
-// A dialect is one revision of the protocol: which methods it has, and how its
-// results look. All dialects work the same catalogue.
+// A dialect is one revision of the protocol over one catalogue. All dialects of a
+// server work the same catalogue.
 type dialect struct {
+	shape
+
+	once     sync.Once // of what follows; most clients speak one dialect, so the others cost nothing
+	head     []byte    // members that open every result, or empty
+	identity []byte    // members of the handshake's result
+	lists    [4]pages  // rendered members of each list's result
+}
+
+// shape is which methods a revision has, and how its results look.
+type shape struct {
 	version string
 	methods map[string]method
 
@@ -20,12 +32,15 @@ type dialect struct {
 	batches      bool // arrays of requests (2025-03-26 only)
 	progressText bool // progress has a message (2025-03-26)
 	notifies     bool // progress and log messages exist
+	arrays       bool // lists are plain arrays (Content-Length MCP 1.0)
 	nullID       bool // an error about an unreadable request says "id":null, as JSON-RPC has it
 	notFound     int  // the code of a resource that does not exist
+}
 
-	head     []byte   // members that open every result, or empty
-	identity []byte   // members of the handshake's result
-	lists    [4]pages // rendered members of each list's result
+// ready renders what a dialect repeats, the first time that it is spoken.
+func (s *Server) ready(d *dialect) *dialect {
+	d.once.Do(func() { d.render(&s.cat, s.limits.Page) })
+	return d
 }
 
 // method serves one request of a dialect. It answers, or starts a job that will.
@@ -52,40 +67,41 @@ const listTTL = `,"ttlMs":3600000,"cacheScope":"public"`
 const readTTL = `,"ttlMs":0,"cacheScope":"private"`
 
 func (d *dialect) render(cat *Catalogue, page int) {
+	if d.arrays {
+		d.lists[listTools] = pages{appendV1Tools(nil, cat)}
+		return
+	}
 	if d.complete {
 		d.head = appendHead(nil, cat, false)
 	}
 	d.identity = d.appendIdentity(nil, cat)
-	items := [4][][]byte{}
-	for i := range cat.Tools {
-		items[listTools] = append(items[listTools], d.appendTool(nil, &cat.Tools[i]))
-	}
-	for i := range cat.Resources {
-		items[listResources] = append(items[listResources], d.appendResource(nil, &cat.Resources[i]))
-	}
-	for i := range cat.Templates {
-		items[listTemplates] = append(items[listTemplates], d.appendTemplate(nil, &cat.Templates[i]))
-	}
-	for i := range cat.Prompts {
-		items[listPrompts] = append(items[listPrompts], d.appendPrompt(nil, &cat.Prompts[i]))
-	}
-	for l := range d.lists {
-		d.lists[l] = d.paginate(listMembers[l], items[l], page)
-	}
+	d.lists[listTools] = d.paginate(listTools, page, len(cat.Tools),
+		func(dst []byte, i int) []byte { return d.appendTool(dst, &cat.Tools[i]) })
+	d.lists[listResources] = d.paginate(listResources, page, len(cat.Resources),
+		func(dst []byte, i int) []byte { return d.appendResource(dst, &cat.Resources[i]) })
+	d.lists[listTemplates] = d.paginate(listTemplates, page, len(cat.Templates),
+		func(dst []byte, i int) []byte { return d.appendTemplate(dst, &cat.Templates[i]) })
+	d.lists[listPrompts] = d.paginate(listPrompts, page, len(cat.Prompts),
+		func(dst []byte, i int) []byte { return d.appendPrompt(dst, &cat.Prompts[i]) })
 }
 
-// paginate renders the pages of one list; a page holds at least one item.
-func (d *dialect) paginate(member string, items [][]byte, limit int) pages {
+// paginate renders the pages of one list of n items; a page holds at least one
+// item, and no more than limit bytes of them where it holds several.
+func (d *dialect) paginate(list, limit, n int, appendItem func(dst []byte, i int) []byte) pages {
 	var out pages
 	for i := 0; ; {
 		page := append([]byte(nil), d.head...)
-		page = append(wire.AppendKey(page, member), '[')
-		first := i
-		for ; i < len(items) && (i == first || len(page)+len(items[i]) < limit); i++ {
-			page = append(wire.AppendSep(page), items[i]...)
+		page = append(wire.AppendKey(page, listMembers[list]), '[')
+		for first := i; i < n; i++ {
+			end := len(page)
+			page = appendItem(wire.AppendSep(page), i)
+			if len(page) > limit && i > first {
+				page = page[:end]
+				break
+			}
 		}
 		page = append(page, ']')
-		if i < len(items) {
+		if i < n {
 			page = append(page, `,"nextCursor":"`...)
 			page = append(page, cursorPrefix...)
 			page = strconv.AppendInt(page, int64(len(out)+1), 10)
@@ -94,8 +110,8 @@ func (d *dialect) paginate(member string, items [][]byte, limit int) pages {
 		if d.complete {
 			page = append(page, listTTL...)
 		}
-		out = append(out, page)
-		if i >= len(items) {
+		out = append(out, slices.Clip(page))
+		if i >= n {
 			return out
 		}
 	}

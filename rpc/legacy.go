@@ -10,7 +10,7 @@ import (
 
 // The revisions of MCP that begin with initialize, oldest first. One table of
 // methods serves them all.
-var legacyDialects = [...]dialect{
+var legacyShapes = [...]shape{
 	{version: "2024-11-05", methods: legacyMethods, notFound: wire.CodeResourceNotFound, notifies: true},
 	{version: "2025-03-26", methods: legacyMethods, notFound: wire.CodeResourceNotFound, notifies: true,
 		annotations: true, completions: true, progressText: true, batches: true},
@@ -65,13 +65,13 @@ func initialize(c *Conn, r *request) {
 		return
 	}
 	// A revision that is not known, or that has no initialize, gets the newest that has.
-	d := &c.srv.legacy[len(c.srv.legacy)-1]
+	d := c.srv.legacy[len(c.srv.legacy)-1]
 	for i := range c.srv.legacy {
 		if string(version.GetStringBytes()) == c.srv.legacy[i].version {
-			d = &c.srv.legacy[i]
+			d = c.srv.legacy[i]
 		}
 	}
-	c.session, c.level = d, LogOff
+	c.session, c.level = c.srv.ready(d), LogOff
 	c.rendered(r, d.identity)
 }
 

@@ -8,7 +8,7 @@ import (
 
 // MCP 2026-07-28: stateless. Every request says its revision and its client's
 // capabilities in params._meta, and every result says who answered.
-var modernDialect = dialect{
+var modernShape = shape{
 	version: "2026-07-28",
 	methods: map[string]method{
 		"server/discover":          func(c *Conn, r *request) { c.rendered(r, c.srv.modern.identity) },

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,13 +20,11 @@ type Server struct {
 	tools   map[string]*Tool
 	prompts map[string]*Prompt
 
-	modern dialect
-	legacy []dialect // oldest first
-	v1     dialect
+	modern *dialect
+	legacy []*dialect // oldest first
+	v1     *dialect
 	// handshake is the dialect of initialize, which opens the others.
-	handshake dialect
-
-	v1Tools []byte // rendered array members of mcp/listTools
+	handshake *dialect
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -62,7 +61,7 @@ func (l *Limits) fill() {
 	}
 }
 
-// NewServer renders the catalogue's lists for every dialect. panics is told of a
+// NewServer serves a catalogue. panics is told of a
 // handler that panicked, which the server survives; nil drops it.
 func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any, stack []byte)) *Server {
 	limits.fill()
@@ -78,28 +77,22 @@ func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any
 	for i := range cat.Prompts {
 		s.prompts[cat.Prompts[i].Name] = &cat.Prompts[i]
 	}
-	s.modern = modernDialect
-	s.legacy = append([]dialect(nil), legacyDialects[:]...)
-	s.v1 = v1Dialect
-	s.handshake = dialect{version: "2025-11-25 and older", methods: map[string]method{"initialize": initialize}}
-	s.modern.render(&s.cat, limits.Page)
-	for i := range s.legacy {
-		s.legacy[i].render(&s.cat, limits.Page)
+	s.modern = &dialect{shape: modernShape}
+	for _, shape := range legacyShapes {
+		s.legacy = append(s.legacy, &dialect{shape: shape})
 	}
-	s.v1Tools = appendV1Tools(nil, &s.cat)
+	s.v1 = &dialect{shape: v1Shape}
+	s.handshake = &dialect{shape: shape{version: "2025-11-25 and older", methods: map[string]method{"initialize": initialize}}}
 	return s
 }
 
 // Catalogue is what the server offers. It must not be changed.
 func (s *Server) Catalogue() *Catalogue { return &s.cat }
 
-// Versions are the revisions of MCP that the server speaks, newest first.
-func Versions() []string {
-	v := []string{modernDialect.version}
-	for i := len(legacyDialects) - 1; i >= 0; i-- {
-		v = append(v, legacyDialects[i].version)
-	}
-	return v
-}
+// versions are the revisions of MCP that the shapes describe, newest first.
+var versions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-var versionList = `"` + strings.Join(Versions(), `","`) + `"`
+// Versions are the revisions of MCP that the server speaks, newest first.
+func Versions() []string { return slices.Clone(versions) }
+
+var versionList = `"` + strings.Join(versions, `","`) + `"`

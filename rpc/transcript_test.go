@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,5 +68,15 @@ func TestTranscripts(t *testing.T) {
 				t.Errorf("played:\n%s\nwritten:\n%s", got, text)
 			}
 		})
+	}
+}
+
+func TestVersionsAreThoseOfTheShapes(t *testing.T) {
+	want := []string{modernShape.version}
+	for i := range legacyShapes {
+		want = append(want, legacyShapes[len(legacyShapes)-1-i].version)
+	}
+	if got := Versions(); !slices.Equal(got, want) {
+		t.Errorf("Versions gives %v, the shapes are %v", got, want)
 	}
 }

@@ -9,14 +9,15 @@ import (
 // The Content-Length MCP 1.0 ("Tool, Resource and Prompt Protocol Reference"):
 // mcp/ methods, lists as plain arrays, entries named by stable mcpId URIs, and
 // every failure a JSON-RPC error with its details in data.
-var v1Dialect = dialect{
+var v1Shape = shape{
 	version: "1.0",
 	methods: map[string]method{
-		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.v1Tools, nil) },
+		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.v1.lists[listTools][0], nil) },
 		"mcp/listResources": func(c *Conn, r *request) { items, err := c.v1Resources(); c.array(r, items, err) },
 		"mcp/listPrompts":   func(c *Conn, r *request) { items, err := c.v1Prompts(); c.array(r, items, err) },
 		"mcp/executeTool":   executeTool,
 	},
+	arrays:   true,
 	nullID:   true,
 	notFound: wire.CodeInvalidParams,
 }
@@ -35,7 +36,7 @@ func initializeV1(c *Conn, r *request) {
 			wire.AppendString(nil, "clientCapabilities must be an object, not "+kind(v))})
 		return
 	}
-	c.session, c.level = &c.srv.v1, LogOff
+	c.session, c.level = c.srv.ready(c.srv.v1), LogOff
 	c.rendered(r, []byte(`"capabilities":{"listToolsProvider":true,"listResourcesProvider":true,`+
 		`"listPromptsProvider":true,"executionProvider":{"execute":true}}`))
 }
@@ -66,7 +67,7 @@ func appendV1Tools(dst []byte, cat *Catalogue) []byte {
 func (c *Conn) v1Resources() (dst []byte, err error) {
 	for i := range c.srv.cat.Resources {
 		res := &c.srv.cat.Resources[i]
-		call := Call{conn: c, dialect: &c.srv.v1, level: LogOff, entry: entry{name: res.URI, run: res.Read}}
+		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, entry: entry{name: res.URI, run: res.Read}}
 		if err := c.srv.run(&call); err != nil {
 			return dst, err
 		}
@@ -82,7 +83,7 @@ func (c *Conn) v1Resources() (dst []byte, err error) {
 func (c *Conn) v1Prompts() (dst []byte, err error) {
 	for i := range c.srv.cat.Prompts {
 		p := &c.srv.cat.Prompts[i]
-		call := Call{conn: c, dialect: &c.srv.v1, level: LogOff, args: make([]arg, len(p.Params)), entry: entry{name: p.Name, run: p.Render}}
+		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, args: make([]arg, len(p.Params)), entry: entry{name: p.Name, run: p.Render}}
 		if err := c.srv.run(&call); err != nil {
 			return dst, err
 		}
@@ -122,7 +123,7 @@ func executeTool(c *Conn, r *request) {
 		invalid("No tool has the mcpId " + quote(id) + "; mcp/listTools shows all")
 		return
 	}
-	call := c.start(r, &c.srv.v1, entry{t.Name, t.Run, answerV1})
+	call := c.start(r, c.srv.v1, entry{t.Name, t.Run, answerV1})
 	if err := c.check(call, t.Params, args); err != nil {
 		text := err.Error() + ", in arguments for tool " + string(id)
 		if a, ok := err.(*argError); ok && a.what == missing {
