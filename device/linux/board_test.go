@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"boardhand/device"
+	"boardhand/device/contract"
 )
 
 var _ device.Board = (*Board)(nil)
@@ -37,14 +38,8 @@ func TestHardwareThatCannotBeUsedIsAFamilyThatSaysWhy(t *testing.T) {
 }
 
 func TestAClosedBoardReadsNoMore(t *testing.T) {
-	b := open(tree(t, map[string]string{"dev/gpiochip0": "", "dev/i2c-1": "", "sys/class/hwmon/hwmon0/name": "x\n", "sys/class/hwmon/hwmon0/temp1_input": "1\n"}))
-	must(t, b.Close())
-	_, err := b.GPIO().Find("GPIO17")
-	expect(t, err, device.ErrUnplugged, "closed")
-	_, err = b.I2C().Buses(nil)
-	expect(t, err, device.ErrUnplugged, "closed")
-	_, err = b.Sensors().List(nil)
-	expect(t, err, device.ErrUnplugged, "closed")
+	r := tree(t, map[string]string{"dev/gpiochip0": "", "dev/i2c-1": "", "sys/class/hwmon/hwmon0/name": "x\n", "sys/class/hwmon/hwmon0/temp1_input": "1\n"})
+	contract.Close(t, func() device.Board { return open(r) }, contract.GPIOWiring{})
 }
 
 // expect fails unless err is a *device.Error of the kind whose text has all words.
@@ -94,6 +89,7 @@ func TestInfo(t *testing.T) {
 			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
+			contract.Info(t, open(tree(t, files)))
 		})
 	}
 }
@@ -109,6 +105,9 @@ func TestErrorsSayWhatTheNumberMeans(t *testing.T) {
 		{unix.EREMOTEIO, busMeanings, device.ErrNoAck, "s: no acknowledge, or on a Raspberry Pi a device that stretches the clock (EREMOTEIO); check the wiring and the address with i2c_scan"},
 		{unix.ETIMEDOUT, busMeanings, device.ErrTimeout, "s: timed out: a device holds SDA or SCL low, or pull-ups are missing (ETIMEDOUT); check the wiring; a power cycle frees a stuck device"},
 		{unix.EAGAIN, busMeanings, unix.EAGAIN, "s: another master took the bus, or SDA is held low (EAGAIN); try again"},
+		{unix.EINTR, busMeanings, unix.EINTR, "s: interrupted, outcome unknown (EINTR); a device may have acted: read it before you write again"},
+		{unix.EINTR, gpioMeanings, unix.EINTR, "s: interrupted, outcome unknown (EINTR); read the line to see how it stands"},
+		{unix.EPERM, gpioMeanings, device.ErrNotSupport, "s: the kernel does not let it be driven this way (EPERM)"},
 		{unix.ENODEV, gpioMeanings, device.ErrUnplugged, "s: the device is gone (ENODEV); check that it is plugged in"},
 		{enotsupp, gpioMeanings, device.ErrNotSupport, "s: not supported by the kernel's driver (ENOTSUPP)"},
 		{unix.EIO, sensorMeanings, unix.EIO, "s: the sensor does not answer (EIO); check its wiring and power"},
@@ -133,5 +132,6 @@ func TestADeniedNodeNamesTheGroupToJoin(t *testing.T) {
 	err := openError(r, path, unix.EACCES, nil)
 	expect(t, err, device.ErrPermission, path, "EACCES", "sudo usermod -aG gpio $USER")
 	must(t, os.Chmod(path, 0o600))
-	expect(t, openError(r, path, unix.EPERM, nil), device.ErrPermission, "EPERM", "only root")
+	expect(t, openError(r, path, unix.EACCES, nil), device.ErrPermission, "EACCES", "only root")
+	expect(t, openError(r, path, unix.EPERM, nil), device.ErrPermission, "EPERM", "container", path)
 }

@@ -169,8 +169,13 @@ const anotherOne = "another boardhand"
 // userOf is who requested a line that is used.
 func userOf(info *uapi.LineInfo) string {
 	switch s := text(info.Consumer[:]); s {
-	case "", "?":
-		return "the kernel"
+	case "":
+		if info.Consumer[0] == 0 {
+			return "the kernel"
+		}
+		return "another process"
+	case "?": // what the kernel shows for one that gave no name
+		return "another process"
 	case consumer:
 		return anotherOne
 	default:
@@ -204,6 +209,7 @@ func (l *line) subject() string { return `line "` + l.name + `"` }
 var gpioMeanings = []meaning{
 	{unix.EPERM, device.ErrNotSupport, "the kernel does not let it be driven this way", ""},
 	{unix.EIO, nil, "the chip refuses it or does not answer", "check the bus that the chip is on"},
+	{unix.EINTR, nil, "interrupted, outcome unknown", "read the line to see how it stands"},
 	{unix.EINVAL, device.ErrNotSupport, "the chip cannot do this with the line", ""},
 }
 
@@ -275,12 +281,12 @@ func (l *line) drive(fd int, level device.Level) error {
 	return nil
 }
 
-// restore puts a held line back to its first state. Call it with mu held.
-func (l *line) restore() error {
-	if l.first.Direction == device.Out {
-		return l.set(l.fd, l.first.Level)
+// restore puts the one line of the request fd to the state s. Call it with mu held.
+func (l *line) restore(fd int, s device.State) error {
+	if s.Direction == device.Out {
+		return l.drive(fd, s.Level)
 	}
-	if err := uapi.SetConfig(l.fd, &uapi.LineConfig{Flags: uapi.FlagInput}); err != nil {
+	if err := uapi.SetConfig(fd, &uapi.LineConfig{Flags: uapi.FlagInput}); err != nil {
 		return l.fail(err)
 	}
 	return nil

@@ -44,7 +44,7 @@ var meanings = []meaning{
 	{unix.EMFILE, nil, "too many open files", "raise the limit with ulimit -n"},
 	{unix.ENFILE, nil, "the system has too many open files", ""},
 	{unix.ENOMEM, nil, "the kernel is out of memory", ""},
-	{unix.EINTR, nil, "interrupted by a signal", "try again"},
+	{unix.EINTR, nil, "interrupted, outcome unknown", ""},
 }
 
 // explain is the error err, which the kernel gave for subject, in words. The
@@ -101,6 +101,8 @@ func openError(r roots, path string, err error, family []meaning) error {
 	}
 	group := groupName(r, st.Gid)
 	switch {
+	case errors.Is(err, unix.EPERM): // the file's mode denies with EACCES
+		e.Hint = "a container or a security policy forbids it: pass the device in, as with docker run --device " + path
 	case st.Gid == 0 || st.Mode&0o060 != 0o060:
 		e.Hint = "only root may use it: run as root, or give it a group with a udev rule"
 	default:

@@ -20,7 +20,9 @@ import (
 //
 // A line is read by requesting it as it is, with no direction, and giving it back
 // at once; the kernel changes nothing for that. Written lines stay requested, for
-// the kernel may let a level go with the request that set it.
+// the kernel may let a level go with the request that set it. On a chip that makes
+// an output an input when it is given back (see chip.frees), an output that was
+// only read stays requested too; it ends with the process, as it does for everyone.
 type gpio struct {
 	roots roots
 
@@ -57,18 +59,17 @@ func (g *gpio) look() error {
 	}
 	numbers := numbered(g.roots.dev, "gpiochip")
 	changed := false
-	for _, c := range slices.Clone(g.chips) {
+	g.chips = slices.DeleteFunc(g.chips, func(c *chip) bool {
 		var info uapi.ChipInfo
-		if !slices.Contains(numbers, c.number) || c.fd < 0 || uapi.GetChipInfo(c.fd, &info) != nil {
-			changed = true
-			g.chips = slices.DeleteFunc(g.chips, func(o *chip) bool { return o == c })
-			// Whoever is at work on it finds it gone and closes it (see done).
-			if c.mu.TryLock() {
-				c.shut()
-				c.mu.Unlock()
-			}
+		// Whoever is at work on a chip that is gone finds that out (see done).
+		if uapi.GetChipInfo(c.fd, &info) == nil || !c.mu.TryLock() {
+			return false
 		}
-	}
+		defer c.mu.Unlock()
+		c.shut()
+		changed = true
+		return true
+	})
 	g.why = nil
 	for _, n := range numbers {
 		if slices.ContainsFunc(g.chips, func(c *chip) bool { return c.number == n }) {
@@ -121,7 +122,7 @@ func nameLines(chips []*chip) map[string]*line {
 			if l.name == "" || kernel[l.name] > 1 {
 				offset := ":" + strconv.Itoa(i)
 				l.name = prefix + offset
-				if kernel[l.name] > 0 {
+				if kernel[l.name] > 0 || names[l.name] != nil {
 					l.name = c.name + offset
 				}
 			}
@@ -298,17 +299,22 @@ func (c *chip) read(g *gpio, r *reading) error {
 		if l.chip != c {
 			continue
 		}
-		if err := g.keep(l); err != nil {
-			return err
-		}
-		if l.fd < 0 {
+		var err error
+		switch {
+		case l.fd >= 0:
+			r.levels[i], err = l.get(l.fd)
+		case l.pinned != "":
+			// Giving it back would take the pin from the device.
+			err = l.ownedBy(l.pinned)
+		case c.frees:
+			r.levels[i], err = g.readAlone(l)
+		default:
 			continue
 		}
-		level, err := l.get(l.fd)
 		if err != nil {
 			return err
 		}
-		r.levels[i], r.done[i] = level, true
+		r.done[i] = true
 	}
 	for {
 		n, err := c.readFree(r)
@@ -344,13 +350,13 @@ func (c *chip) readFree(r *reading) (n int, err error) {
 		return n, c.busy(batch[:n]...)
 	}
 	if err != nil {
-		return n, batch[0].fail(err)
+		return n, failTogether(batch[:n], err)
 	}
 	values := uapi.LineValues{Mask: 1<<n - 1}
 	err = uapi.GetValues(fd, &values)
 	unix.Close(fd)
 	if err != nil {
-		return n, batch[0].fail(err)
+		return n, failTogether(batch[:n], err)
 	}
 	for i, l := range r.lines {
 		if l.chip == c && l.slot > 0 {
@@ -360,40 +366,33 @@ func (c *chip) readFree(r *reading) (n int, err error) {
 	return n, nil
 }
 
-// keep makes sure that a line which is not requested yet may be read and given
-// back. It refuses a pin that carries a device's function, which giving back
-// would take from it, and requests for good an output that giving back would make
-// an input. Call it with the chip's mu held.
-func (g *gpio) keep(l *line) error {
-	if l.fd >= 0 {
-		return nil
+// failTogether is the error of lines, all of one chip, that were asked for in one
+// request: the kernel does not say which of them it was.
+func failTogether(lines []*line, err error) error {
+	if len(lines) == 1 {
+		return lines[0].fail(err)
 	}
-	if l.pinned != "" {
-		return l.ownedBy(l.pinned)
-	}
-	if !l.chip.frees {
-		return nil
-	}
-	info := uapi.LineInfo{Offset: l.offset}
-	if err := uapi.GetLineInfo(l.chip.fd, &info); err != nil {
-		return l.fail(err)
-	}
-	if info.Flags&uapi.FlagOutput == 0 {
-		return nil
-	}
+	return explain(lines[0].chip.name+": "+strconv.Itoa(len(lines))+" lines together", err, gpioMeanings)
+}
+
+// readAlone reads a line that is not requested yet, of a chip whose driver makes
+// an output that is given back an input: an output stays requested for good. Only
+// a request makes the kernel ask the chip which way the line is driven. Call it
+// with the chip's mu held.
+func (g *gpio) readAlone(l *line) (device.Level, error) {
 	fd, err := l.take()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	// Since the request, the kernel knows the true direction.
-	if _, err := l.look(&info); err != nil || info.Flags&uapi.FlagOutput == 0 {
+	s, err := l.state(fd)
+	if err != nil || s.Direction == device.In {
 		unix.Close(fd)
-		return err
+		return s.Level, err
 	}
 	g.mu.Lock()
 	l.fd = fd
 	g.mu.Unlock()
-	return nil
+	return s.Level, nil
 }
 
 // Write implements device.GPIO.
@@ -439,7 +438,9 @@ func (g *gpio) write(l *line, level device.Level) (device.State, error) {
 	}
 	before, err := l.state(fd)
 	if err == nil {
-		err = l.drive(fd, level)
+		if err = l.drive(fd, level); err != nil {
+			l.restore(fd, before) // it may have been driven all the same
+		}
 	}
 	if err != nil {
 		if !ours {
@@ -476,7 +477,7 @@ func (g *gpio) release(l *line) error {
 	if !l.held {
 		return nil
 	}
-	err := l.restore()
+	err := l.restore(l.fd, l.first)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l.held = false
@@ -522,39 +523,38 @@ func (c *chip) shut() {
 	c.fd = -1
 }
 
-// closeWait is how long close waits for a chip that is at work.
-const closeWait = time.Second
+// closeWait is how long close waits for chips that are at work.
+const closeWait = 500 * time.Millisecond
 
-// close puts all held lines back and closes all chips, the fast ones first. A
-// chip that hangs is left to the end of the process.
+// close puts all held lines back and closes all chips, each by itself. A chip that
+// hangs is left to the end of the process.
 func (g *gpio) close() error {
 	g.mu.Lock()
 	g.closed = true
-	chips := slices.Clone(g.chips)
+	chips := g.chips
+	g.chips, g.byName = nil, nil
 	g.mu.Unlock()
-	slices.SortStableFunc(chips, func(a, b *chip) int {
-		switch {
-		case a.slow == b.slow:
-			return 0
-		case a.slow:
-			return 1
-		}
-		return -1
-	})
-	var errs []error
+	ended := make(chan error, len(chips))
 	for _, c := range chips {
-		errs = append(errs, g.closeChip(c))
+		go func() { ended <- g.closeChip(c) }()
+	}
+	late := time.After(closeWait)
+	var errs []error
+	for n := range chips {
+		select {
+		case err := <-ended:
+			errs = append(errs, err)
+		case <-late:
+			return errors.Join(append(errs, &device.Error{Subject: "gpio", Kind: device.ErrTimeout,
+				Reason: strconv.Itoa(len(chips)-n) + " chips still at work after " + closeWait.String(),
+				Hint:   "their lines may not have been put back"})...)
+		}
 	}
 	return errors.Join(errs...)
 }
 
 func (g *gpio) closeChip(c *chip) error {
-	for deadline := time.Now().Add(closeWait); !c.mu.TryLock(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			return &device.Error{Subject: c.name, Kind: device.ErrTimeout, Reason: "still at work after " + closeWait.String(),
-				Hint: "its lines were not put back"}
-		}
-	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
 	for i := range c.lines {
@@ -563,6 +563,5 @@ func (g *gpio) closeChip(c *chip) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c.shut()
-	g.chips = slices.DeleteFunc(g.chips, func(o *chip) bool { return o == c })
 	return errors.Join(errs...)
 }

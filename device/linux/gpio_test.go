@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"boardhand/device"
+	"boardhand/device/linux/internal/uapi"
 )
 
 func chipOf(number int, label, parent string, names ...string) *chip {
@@ -24,7 +25,9 @@ func TestEveryLineHasANameOfItsOwn(t *testing.T) {
 	one := chipOf(2, "pcf8574", "1-0020", "", "")
 	two := chipOf(3, "pcf8574", "1-0021", "1-0020:1")
 	odd := chipOf(4, "", "", "")
-	names := nameLines([]*chip{firmware, soc, one, two, odd})
+	// Its parent is called as another chip's label.
+	twin := chipOf(5, "pcf8574", "raspberrypi-exp-gpio", "", "")
+	names := nameLines([]*chip{firmware, soc, one, two, odd, twin})
 	for _, w := range []struct {
 		line *line
 		name string
@@ -42,6 +45,8 @@ func TestEveryLineHasANameOfItsOwn(t *testing.T) {
 		{&one.lines[1], "gpiochip2:1"}, // the kernel gave its name to another
 		{&two.lines[0], "1-0020:1"},
 		{&odd.lines[0], "gpiochip4:0"},
+		{&twin.lines[0], "raspberrypi-exp-gpio:0"},
+		{&twin.lines[1], "gpiochip5:1"},
 	} {
 		if names[w.name] != w.line {
 			t.Errorf("%q is %+v", w.name, names[w.name])
@@ -49,6 +54,23 @@ func TestEveryLineHasANameOfItsOwn(t *testing.T) {
 	}
 	if names["NC"] != nil {
 		t.Error("a name that two lines have finds one of them")
+	}
+}
+
+func TestWhoHasALine(t *testing.T) {
+	for name, want := range map[string]string{
+		"":               "the kernel",
+		"?":              "another process",
+		"a\x01b":         "another process",
+		"\xff":           "another process",
+		"boardhand":      "another boardhand",
+		"GPIO Key Power": "GPIO Key Power",
+	} {
+		var info uapi.LineInfo
+		copy(info.Consumer[:], name)
+		if got := userOf(&info); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
 	}
 }
 

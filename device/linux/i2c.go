@@ -54,7 +54,7 @@ func (i *i2c) open(bus int) (fd int, funcs uint32, err error) {
 		numbers := i.numbers()
 		switch {
 		case err != unix.ENOENT:
-			return -1, 0, openError(i.roots, path, err, busMeanings)
+			return -1, 0, openError(i.roots, path, err, nil)
 		case slices.Contains(numbers, bus):
 			return -1, 0, &device.Error{Subject: busName(bus), Kind: device.ErrNotSupport, Reason: "the kernel shows the bus but not " + path,
 				Hint: "load the module with: sudo modprobe i2c-dev"}
@@ -86,7 +86,8 @@ func (i *i2c) Buses(dst []device.Bus) ([]device.Bus, error) {
 	}
 	for _, n := range i.numbers() {
 		b := device.Bus{Number: n}
-		b.Name, _ = readText(128, i.roots.sys, "bus/i2c/devices", busName(n), "name")
+		name, _ := readText(128, i.roots.sys, "bus/i2c/devices", busName(n), "name")
+		b.Name = word(name)
 		if fd, funcs, err := i.open(n); err == nil {
 			unix.Close(fd)
 			b.Transfers = funcs&uapi.FuncI2C != 0
@@ -131,6 +132,7 @@ var busMeanings = []meaning{
 	{unix.EBUSY, device.ErrBusy, "the bus is busy: SDA or SCL is held low, or another master is at work", "check the wiring; a power cycle frees a stuck device"},
 	{unix.EIO, nil, "transfer failed: no acknowledge or a fault on the bus", checkAddress},
 	{unix.EOPNOTSUPP, device.ErrNotSupport, "the adapter cannot do this transfer", ""},
+	{unix.EINTR, nil, "interrupted, outcome unknown", "a device may have acted: read it before you write again"},
 	{unix.EPROTO, nil, "the device broke the protocol", ""},
 	{unix.EMSGSIZE, nil, "the device sent an impossible length", ""},
 }
@@ -177,7 +179,7 @@ func (i *i2c) Scan(bus int, first, last uint16, dst []device.Occupant, s device.
 			sane = true
 		case unix.ENXIO, unix.EREMOTEIO, unix.EIO:
 			sane = true
-		case unix.ENODEV:
+		case unix.ENODEV, unix.EINTR:
 			return dst, explain(busName(bus), err, busMeanings)
 		default:
 			jam = err
@@ -231,7 +233,7 @@ func (i *i2c) Transfer(bus int, addr uint16, write, read []byte) error {
 			Hint: "read its values with sensor_list, or unbind the driver"}
 	}
 	if funcs&uapi.FuncI2C != 0 {
-		err = uapi.Transfer(fd, addr, write, read)
+		err = uapi.Transfer(fd, addr, write, read) // never tried again: it may have acted
 	} else {
 		t, ok := smbusFor(funcs, len(write), len(read))
 		if !ok {

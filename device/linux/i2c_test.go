@@ -20,12 +20,13 @@ var busTree = map[string]string{
 	"dev/i2c-2":                         "",
 	"dev/i2c-dev":                       "",
 	"dev/i2c-03":                        "",
+	"sys/bus/i2c/devices/i2c-11/name":   "a\x01\xff\n",
 }
 
 func TestBusesAreListedByNumber(t *testing.T) {
 	got, err := open(tree(t, busTree)).I2C().Buses([]device.Bus{{Number: 99}})
 	must(t, err)
-	want := []device.Bus{{Number: 99}, {Number: 1, Name: "bcm2835 (i2c@7e804000)"}, {Number: 2}, {Number: 10, Name: "i915 gmbus"}}
+	want := []device.Bus{{Number: 99}, {Number: 1, Name: "bcm2835 (i2c@7e804000)"}, {Number: 2}, {Number: 10, Name: "i915 gmbus"}, {Number: 11}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
@@ -51,7 +52,7 @@ func TestWhatABusRefuses(t *testing.T) {
 		kind  error
 		words []string
 	}{
-		{"a bus that is not there", c.Transfer(7, 0x50, one, one), device.ErrNotFound, []string{"i2c-7 not found; this board has i2c-1, i2c-2, i2c-10"}},
+		{"a bus that is not there", c.Transfer(7, 0x50, one, one), device.ErrNotFound, []string{"i2c-7 not found; this board has i2c-1, i2c-2, i2c-10, i2c-11"}},
 		{"a bus without a node", c.Transfer(10, 0x50, one, one), device.ErrNotSupport, []string{"i2c-10", "modprobe i2c-dev"}},
 		{"a node that is no bus", c.Transfer(2, 0x50, one, one), device.ErrNotSupport, []string{"i2c-2", "ENOTTY"}},
 		{"nothing", c.Transfer(1, 0x50, nil, nil), device.ErrNotSupport, []string{"i2c-1 address 0x50: nothing to write and nothing to read"}},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,7 @@ import (
 //	alias     its other name
 //	standing  a line that may be left an output, and keeps its level
 //	owned     a line that the kernel holds
+//	moving    a line that somebody outside moves, at least once in 10 s
 //	pinned    a pin that carries a device's function
 //	bus       the number of an I2C bus
 //	set       what is written to the device first
@@ -119,6 +121,32 @@ func TestKernelGPIO(t *testing.T) {
 	contract.GPIO(t, b, wiring(m))
 }
 
+func TestKernelSeesALineThatMoves(t *testing.T) {
+	m := kernel(t)
+	if m["moving"] == "" {
+		t.Skip("no line that moves")
+	}
+	g := openReal(t).GPIO()
+	names, levels := []string{m["moving"]}, make([]device.Level, 1)
+	if err := g.Read(names, levels); err != nil {
+		t.Fatal(err)
+	}
+	moves := 0
+	for end := time.Now().Add(20 * time.Second); moves < 4 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		was := levels[0]
+		if err := g.Read(names, levels); err != nil {
+			t.Fatal(err)
+		}
+		if levels[0] != was {
+			moves++
+		}
+	}
+	t.Logf("%d moves", moves)
+	if moves == 0 {
+		t.Error("it did not move")
+	}
+}
+
 func TestKernelClose(t *testing.T) {
 	m := kernel(t)
 	if m["free"] == "" {
@@ -128,6 +156,30 @@ func TestKernelClose(t *testing.T) {
 		stand(t, openReal(t), m["standing"])
 	}
 	contract.Close(t, func() device.Board { return openReal(t) }, wiring(m))
+}
+
+// For a line that floats, whose level as an input is what it was last driven to:
+// emulated chips have no pulls, and the contract compares levels.
+func TestKernelMakesAnInputAnInputAgain(t *testing.T) {
+	name := kernel(t)["free"]
+	if name == "" {
+		t.Skip("no line to test on")
+	}
+	for end, put := range map[string]func(b *Board) error{
+		"Release": func(b *Board) error { return b.GPIO().Release(name) },
+		"Close":   (*Board).Close,
+	} {
+		b := openReal(t)
+		if before, err := b.GPIO().Write(name, device.High); err != nil || before.Direction != device.In {
+			t.Errorf("before is %+v, error %v", before, err)
+		}
+		if err := put(b); err != nil {
+			t.Error(err)
+		}
+		if l, err := openReal(t).GPIO().Find(name); err != nil || l.Direction != device.In || l.Owner != "" {
+			t.Errorf("after %s the line is %+v, error %v", end, l, err)
+		}
+	}
 }
 
 // A kernel that makes a freed output an input (Raspberry Pi, without

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"boardhand/device"
+	"boardhand/device/contract"
 )
 
 // A board with a thermal zone that hwmon mirrors, two chips of one name, one chip
@@ -108,6 +109,8 @@ func TestSensorsOfABoard(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
 }
+
+func TestSensorsKeepTheContract(t *testing.T) { contract.Sensors(t, open(tree(t, sensorTree))) }
 
 func TestTheMirrorOfAZoneWithoutAParentIsLeftOut(t *testing.T) {
 	b := open(tree(t, map[string]string{

@@ -99,7 +99,8 @@ func SetAddress(fd int, addr uint16) error {
 }
 
 // Transfer writes and then reads after a repeated start, in one transaction;
-// either may be empty, not both. Each is at most 8192 bytes.
+// either may be empty, not both. Each is at most 8192 bytes. It is EIO where the
+// adapter did one message of two and called that no error.
 func Transfer(fd int, addr uint16, write, read []byte) error {
 	flags := uint16(0)
 	if addr > 0x7f {
@@ -116,11 +117,17 @@ func Transfer(fd int, addr uint16, write, read []byte) error {
 		n++
 	}
 	arg := &i2cRdwrData{unsafe.Pointer(&msgs[0]), uint32(n)}
-	err := ioctl(fd, i2cRdwr, unsafe.Pointer(arg))
+	done, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), i2cRdwr, uintptr(unsafe.Pointer(arg)))
 	runtime.KeepAlive(msgs)
 	runtime.KeepAlive(write)
 	runtime.KeepAlive(read)
-	return err
+	switch {
+	case errno != 0:
+		return errno
+	case int(done) < n:
+		return unix.EIO
+	}
+	return nil
 }
 
 // SMBus runs one transaction of the given kind with the address set before. data
