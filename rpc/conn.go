@@ -51,8 +51,9 @@ const keepParser = 16 << 10
 var bigParsers = sync.Pool{New: func() any { return new(fastjson.Parser) }}
 
 // Answers leave at the latest when so many bytes are waiting, so that a client
-// that only asks cannot make them pile up.
-const flushAt = 64 << 10
+// that only asks cannot make them pile up. With one more answer of the common
+// size they are still less than what the frame.Writer keeps of its buffer.
+const flushAt = 32 << 10
 
 // Handle takes one message and answers it, or starts what will. The message is
 // not kept. Answers stay in the buffer until Flush.

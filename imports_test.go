@@ -1,0 +1,121 @@
+package main_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What each package may import besides the standard library: who may know whom.
+// Only package main sees both the protocol and the real hardware, and only
+// package tools both the protocol and what a board is.
+var mayImport = map[string][]string{
+	".":                          {"device", "device/boardfile", "device/linux", "device/sim", "frame/stdio", "rpc", "tools", "tools/cli"},
+	"frame":                      {},
+	"frame/stdio":                {xsys, "unsafe"},
+	"rpc":                        {"frame", "rpc/wire", fastjson},
+	"rpc/wire":                   {},
+	"tools":                      {"rpc", "rpc/wire", "device"},
+	"tools/cli":                  {"frame", "rpc", "rpc/wire", fastjson},
+	"device":                     {},
+	"device/boardfile":           {"device/sim", toml},
+	"device/contract":            {"device"},
+	"device/linux":               {"device", "device/linux/internal/uapi", xsys},
+	"device/linux/internal/uapi": {xsys, "unsafe"},
+	"device/sim":                 {"device"},
+}
+
+const (
+	fastjson = "github.com/valyala/fastjson"
+	toml     = "github.com/BurntSushi/toml"
+	xsys     = "golang.org/x/sys/unix"
+)
+
+// What of the standard library no package imports: it is large, slow or runs
+// other programs.
+var tooMuch = []string{"net", "net/http", "crypto/tls", "text/template", "html/template", "os/exec", "encoding/json", "encoding/gob", "regexp", "log", "C"}
+
+// These do no input or output of their own.
+var pure = []string{"frame", "rpc", "rpc/wire", "tools", "device", "device/sim"}
+
+var inputOutput = []string{"os", "os/signal", "syscall", "net", "os/user"}
+
+func TestImportsGoDownwardsOnly(t *testing.T) {
+	found := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (file == "bench" || name == "testdata" || file != "." && strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		room := filepath.ToSlash(filepath.Dir(file))
+		found[room] = true
+		allowed, ok := mayImport[room]
+		if !ok {
+			t.Errorf("%s: no rule says what package %s may import; add it to this test and to the design", file, room)
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			name = strings.TrimPrefix(name, "boardhand/")
+			first, _, _ := strings.Cut(name, "/")
+			standard := !strings.HasPrefix(spec.Path.Value, `"boardhand/`) && !strings.Contains(first, ".") && name != "unsafe"
+			switch {
+			case slices.Contains(allowed, name):
+			case !standard:
+				t.Errorf("%s imports %s; package %s may import %s", file, name, room, strings.Join(append(allowed, "the standard library"), ", "))
+			case slices.Contains(tooMuch, name):
+				t.Errorf("%s imports %s, which no package may", file, name)
+			case slices.Contains(pure, room) && slices.Contains(inputOutput, name):
+				t.Errorf("%s imports %s; package %s does no input or output", file, name, room)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for room := range mayImport {
+		if !found[room] {
+			t.Errorf("package %s is gone; take its rule out of this test", room)
+		}
+	}
+}
+
+// What the program for a board must not contain, by whatever way it would come in.
+var unlinked = []string{"net", "net/http", "crypto/tls", "text/template", "html/template", "os/exec", "os/user", "encoding/gob", "regexp", "testing", "log", "plugin", "runtime/cgo"}
+
+func TestBoardBuildStaysSmall(t *testing.T) {
+	t.Parallel()
+	for _, target := range [][]string{{"GOARCH=arm", "GOARM=6"}, {"GOARCH=amd64"}, {"GOARCH=mipsle", "GOMIPS=softfloat"}} {
+		cmd := exec.Command("go", "list", "-deps", ".")
+		cmd.Env = append(os.Environ(), append(target, "GOOS=linux", "CGO_ENABLED=0")...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for _, name := range strings.Fields(string(out)) {
+			if slices.Contains(unlinked, name) || strings.HasPrefix(name, "boardhand/bench") || name == "boardhand/device/contract" {
+				t.Errorf("the program for %s contains %s; go list -deps shows who imports it", target[0], name)
+			}
+		}
+	}
+}
