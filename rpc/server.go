@@ -1,3 +1,25 @@
+// Package rpc is the server: it takes messages, finds out which revision of MCP
+// each is in, checks it against one catalogue of tools, resources and prompts, and
+// answers in that revision's shape. It knows no hardware and does no input or
+// output of its own; package tools fills the catalogue, package frame cuts the
+// stream into messages, and rpc/wire reads and writes the JSON.
+//
+// # Dialects
+//
+// A request says by itself which dialect it is in, so clients of both eras are
+// served on one connection: _meta with a protocol version means MCP 2026-07-28,
+// which keeps no state; initialize with a protocol version begins one of
+// 2024-11-05, 2025-03-26, 2025-06-18 or 2025-11-25; initialize with
+// clientCapabilities begins the Content-Length MCP 1.0 with its mcp/ methods.
+// The lists of a dialect are rendered once, when it is first spoken.
+//
+// # One goroutine
+//
+// Framing, checks and all tools that answer at once run on the goroutine that
+// called Serve, and allocate nothing. A tool that may wait names a queue, the bus
+// it works: its calls run one after the other on that queue's worker, each with a
+// deadline, while everything else is answered. Workers take the connection's turn
+// to answer, so handlers need no locks of their own against each other.
 package rpc
 
 import (
