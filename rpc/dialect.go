@@ -172,6 +172,8 @@ func (d *dialect) appendIdentity(dst []byte, cat *Catalogue) []byte {
 	return dst
 }
 
+// appendTool leaves out the output schema: it would be two fifths of the list, which
+// a model reads and pays for, and a result explains itself.
 func (d *dialect) appendTool(dst []byte, t *Tool) []byte {
 	dst = wire.AppendString(append(dst, `{"name":`...), t.Name)
 	if d.titles && t.Title != "" {
@@ -179,9 +181,6 @@ func (d *dialect) appendTool(dst []byte, t *Tool) []byte {
 	}
 	dst = wire.AppendString(wire.AppendKey(dst, "description"), t.Description)
 	dst = appendInputSchema(wire.AppendKey(dst, "inputSchema"), t.Params)
-	if d.structured {
-		dst = appendOutputSchema(wire.AppendKey(dst, "outputSchema"), t.Result)
-	}
 	if d.annotations {
 		dst = append(wire.AppendKey(dst, "annotations"), '{')
 		if !d.titles && t.Title != "" {
