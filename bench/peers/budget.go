@@ -40,10 +40,9 @@ func parseBudgets(text string) ([]budget, error) {
 	return budgets, nil
 }
 
-// check returns one sentence for each budget that is exceeded or names nothing
-// measured.
-func check(budgets []budget, figures map[string]float64) []string {
-	var exceeded []string
+// check returns the budgets that are exceeded or name nothing measured, with one
+// sentence for each.
+func check(budgets []budget, figures map[string]float64) (left []budget, exceeded []string) {
 	for _, b := range budgets {
 		value, ok := figures[b.name]
 		switch {
@@ -53,7 +52,10 @@ func check(budgets []budget, figures map[string]float64) []string {
 			exceeded = append(exceeded, fmt.Sprintf("%s is %.4g, its budget at most %g", b.name, value, b.bound))
 		case !b.max && !(value >= b.bound):
 			exceeded = append(exceeded, fmt.Sprintf("%s is %.4g, its budget at least %g", b.name, value, b.bound))
+		default:
+			continue
 		}
+		left = append(left, b)
 	}
-	return exceeded
+	return left, exceeded
 }

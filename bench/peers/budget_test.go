@@ -48,8 +48,13 @@ func TestCheckNamesWhatIsExceededOrUnknown(t *testing.T) {
 		"peers.d is 1.5, its budget at least 2",
 		"peers.e has a budget but was not measured; -json FILE lists the names",
 	}
-	if got := check(budgets, figures); !slices.Equal(got, want) {
+	left, got := check(budgets, figures)
+	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	// Those alone are measured for once more.
+	if want := []budget{budgets[1], budgets[3], budgets[4]}; !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
 	}
 }
 

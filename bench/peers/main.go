@@ -33,6 +33,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -50,8 +51,8 @@ type effort struct {
 }
 
 var (
-	full  = effort{rounds: 5, warmup: 2000, calls: 4000, bursts: 25, pipelined: 60 * time.Millisecond, large: 20, starts: 20, memory: 100_000, idle: 3 * time.Second}
-	quick = effort{rounds: 3, warmup: 500, calls: 1000, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 10_000, idle: 3 * time.Second}
+	full  = effort{rounds: 15, warmup: 2000, calls: 2000, bursts: 25, pipelined: 60 * time.Millisecond, large: 20, starts: 20, memory: 100_000, idle: 3 * time.Second}
+	quick = effort{rounds: 7, warmup: 500, calls: 600, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 10_000, idle: 3 * time.Second}
 )
 
 func main() {
@@ -59,6 +60,7 @@ func main() {
 	isQuick := flag.Bool("quick", false, "measure less, in under 30 s; memory after 10,000 calls")
 	jsonFile := flag.String("json", "", "write all figures to `FILE`")
 	checkFile := flag.String("check", "", "exit 1 when a budget in `FILE` is exceeded")
+	attempts := flag.Int("attempts", 1, "with -check, measure up to `N` times: a budget holds when one of them keeps it, for what else runs on the machine disturbs some, and a slower program all")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "peers: unexpected argument %q; peers -help lists the flags\n", flag.Arg(0))
@@ -68,7 +70,7 @@ func main() {
 	if *isQuick {
 		e = quick
 	}
-	exceeded, err := run(*boardhand, e, *jsonFile, *checkFile)
+	exceeded, err := run(*boardhand, e, *jsonFile, *checkFile, *attempts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
@@ -82,8 +84,8 @@ func main() {
 }
 
 // run measures all servers, prints the tables and returns one sentence for each
-// budget exceeded.
-func run(boardhand string, e effort, jsonFile, checkFile string) ([]string, error) {
+// budget that every attempt exceeded.
+func run(boardhand string, e effort, jsonFile, checkFile string, attempts int) (exceeded []string, err error) {
 	var budgets []budget
 	if checkFile != "" {
 		text, err := os.ReadFile(checkFile)
@@ -99,8 +101,7 @@ func run(boardhand string, e effort, jsonFile, checkFile string) ([]string, erro
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	servers, err := build(dir, boardhand)
-	if err != nil {
+	if err := build(dir); err != nil {
 		return nil, err
 	}
 
@@ -108,26 +109,35 @@ func run(boardhand string, e effort, jsonFile, checkFile string) ([]string, erro
 	runtime.GOMAXPROCS(max(2, runtime.NumCPU()))
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
-	if err := measureAll(servers, e); err != nil {
-		return nil, err
-	}
-
-	fmt.Print(report(servers, e))
-	figures := figuresOf(servers)
-	if jsonFile != "" {
-		text, err := json.MarshalIndent(map[string]any{"servers": medians(servers), "figures": figures}, "", "  ")
+	for attempt := 1; ; attempt++ {
+		servers, err := list(dir, boardhand)
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(jsonFile, append(text, '\n'), 0o644); err != nil {
+		if err := measureAll(servers, e); err != nil {
 			return nil, err
 		}
+		fmt.Print(report(servers, e))
+		figures := figuresOf(servers)
+		if jsonFile != "" {
+			text, err := json.MarshalIndent(map[string]any{"servers": medians(servers), "figures": figures}, "", "  ")
+			if err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(jsonFile, append(text, '\n'), 0o644); err != nil {
+				return nil, err
+			}
+		}
+		budgets, exceeded = check(budgets, figures)
+		if len(exceeded) == 0 || attempt >= attempts {
+			return exceeded, nil
+		}
+		fmt.Printf("\nAttempt %d of %d: %s. Once more.\n\n", attempt, attempts, strings.Join(exceeded, "; "))
 	}
-	return check(budgets, figures), nil
 }
 
-// build makes the peers in dir and returns all servers in the tables' order.
-func build(dir, boardhand string) ([]*server, error) {
+// list gives all servers in the tables' order; the peers are in dir.
+func list(dir, boardhand string) ([]*server, error) {
 	var servers []*server
 	if boardhand != "" {
 		path, err := filepath.Abs(boardhand)
@@ -143,8 +153,11 @@ func build(dir, boardhand string) ([]*server, error) {
 	floor.canned = true
 	empty := newServer("empty", filepath.Join(dir, "empty"))
 	empty.canned, empty.startOnly = true, true
-	servers = append(servers, floor, newServer("gosdk", filepath.Join(dir, "gosdk")), newServer("mcpgo", filepath.Join(dir, "mcpgo")), empty)
+	return append(servers, floor, newServer("gosdk", filepath.Join(dir, "gosdk")), newServer("mcpgo", filepath.Join(dir, "mcpgo")), empty), nil
+}
 
+// build makes the peers in dir.
+func build(dir string) error {
 	commands := []*exec.Cmd{exec.Command("cc", "-O2", "-o", filepath.Join(dir, "floor"), "floor/floor.c")}
 	for _, name := range []string{"gosdk", "mcpgo", "empty"} {
 		c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./"+name)
@@ -153,8 +166,8 @@ func build(dir, boardhand string) ([]*server, error) {
 	}
 	for _, c := range commands {
 		if out, err := c.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%v: %w (run peers in its own folder)\n%s", c.Args, err, out)
+			return fmt.Errorf("%v: %w (run peers in its own folder)\n%s", c.Args, err, out)
 		}
 	}
-	return servers, nil
+	return nil
 }
