@@ -103,9 +103,11 @@ func callTool(c *Conn, r *request) {
 		return
 	}
 	d := c.dialectOf(r)
-	if p := t.lacking(r); p != nil && d.complete {
-		c.fail(r, p)
-		return
+	if d.complete {
+		if p := t.lacking(r); p != nil {
+			c.fail(r, p)
+			return
+		}
 	}
 	call := c.start(r, d, entry{t.Name, t.Run, answerTool})
 	if err := c.check(call, t.Params, args); err != nil {
@@ -115,7 +117,8 @@ func callTool(c *Conn, r *request) {
 	c.perform(call, t.Queue, t.Timeout)
 }
 
-// lacking says that a call needs a capability that its client does not declare.
+// lacking says that a call needs a capability that its client does not declare. Only
+// a stateless request declares any.
 func (t *Tool) lacking(r *request) *problem {
 	if t.Requires == "" {
 		return nil
