@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"io"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -139,8 +140,16 @@ func (c *Conn) handle(msg []byte, mode frame.Mode) {
 	}
 }
 
-// one serves one request or notification.
+// one serves one request or notification. Like a handler, it may fail inside: the
+// request is answered all the same, and the next one is served.
 func (c *Conn) one(r *request, v *fastjson.Value) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.srv.panics("the dispatcher", v, debug.Stack())
+			c.w.Abort()
+			c.reply(r, &problem{code: wire.CodeInternal, message: errPanic.Error()})
+		}
+	}()
 	var p *problem
 	p, c.scratch = r.read(v, c.scratch)
 	switch {

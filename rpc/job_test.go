@@ -257,3 +257,30 @@ func TestListsHavePages(t *testing.T) {
 		t.Errorf("the pages list %d tools, want %d", names, want)
 	}
 }
+
+// Not only a handler: whatever is in the catalogue may fail inside.
+func TestADispatcherThatFailsInsideAnswersAndServesOn(t *testing.T) {
+	cat := testCatalogue(newBus())
+	cat.Tools = append(cat.Tools, Tool{Name: "broken", Queue: func(*Call) string { panic("no such queue") },
+		Run: func(*Call) error { return nil }})
+	var told []string
+	out := &bytes.Buffer{}
+	c := NewServer(cat, Limits{}, func(entry string, value any, _ []byte) { told = append(told, fmt.Sprint(entry, ": ", value)) }).NewConn(out)
+	const broken = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"broken"}}`
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`,
+		fmt.Sprintf(broken, 2),
+		"[" + fmt.Sprintf(broken, 3) + `,{"jsonrpc":"2.0","id":4,"method":"ping"}]`,
+	} {
+		out.Reset()
+		c.Handle([]byte(line), frame.Newline)
+		_ = c.Flush()
+	}
+	const want = `[{"jsonrpc":"2.0","id":3,"error":{"code":-32603,`
+	if got := out.String(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, `,{"jsonrpc":"2.0","id":4,"result":{}}]`+"\n") {
+		t.Errorf("got %s", got)
+	}
+	if len(told) != 2 || told[0] != "the dispatcher: no such queue" {
+		t.Errorf("told %q", told)
+	}
+}
