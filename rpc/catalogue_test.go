@@ -15,6 +15,7 @@ type bus struct {
 	release chan struct{} // closed: transfers end
 	started chan string   // told of each transfer that begins
 	ran     int
+	slow    time.Duration // until a scan tells of its progress
 }
 
 func newBus() *bus { return &bus{release: make(chan struct{}), started: make(chan string, 100)} }
@@ -95,6 +96,7 @@ func testCatalogue(b *bus) Catalogue {
 				Queue:   func(c *Call) string { return c.Str(0) },
 				Timeout: 2 * time.Second,
 				Run: func(c *Call) error {
+					time.Sleep(b.slow)
 					c.Progress(1, 2, "half")
 					c.Log(LogDebug, "bus", "scanning")
 					b.transfer(c.Str(0))

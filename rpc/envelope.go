@@ -301,9 +301,10 @@ func text(v *fastjson.Value, name string) ([]byte, *problem) {
 	return nonNil(v.GetStringBytes()), nil
 }
 
-// object reads an object member of params; nil where it was not given.
+// object reads an object member of params; nil where it was not given, or was given
+// as null, which is how a nil map of Go comes.
 func object(v *fastjson.Value, name string) (*fastjson.Object, *problem) {
-	if v == nil {
+	if v == nil || v.Type() == fastjson.TypeNull {
 		return nil, nil
 	}
 	o, err := v.Object()

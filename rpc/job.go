@@ -17,7 +17,7 @@ type job struct {
 	timer *time.Timer
 	gone  atomic.Bool // nobody waits any more; set under the connection's mutex
 
-	reported time.Time // of progress
+	reported time.Time // when progress was last told; at first, when the call came
 	done     float64
 }
 
@@ -37,9 +37,9 @@ func (c *Conn) submit(call *Call, queueName string, timeout time.Duration) {
 	if timeout <= 0 {
 		timeout = c.srv.limits.Timeout
 	}
-	j := &job{call: call, queue: queueName}
+	j := &job{call: call, queue: queueName, reported: time.Now()}
 	call.job = j
-	call.deadline = time.Now().Add(timeout)
+	call.deadline = j.reported.Add(timeout)
 	c.jobs = append(c.jobs, j)
 	c.running.Add(1)
 	c.waiting.Add(1)
@@ -166,13 +166,11 @@ func (c *Conn) drop(j *job) bool {
 }
 
 // mayReport says whether progress to done may be told now: it must have grown,
-// and a tenth of a second must have passed.
+// and a tenth of a second must have passed since the last report, or since the
+// call came: a client would have the answer to a fast one in the same read, and
+// some then take the report for one of a call that is over.
 func (j *job) mayReport(done float64) bool {
 	now := time.Now()
-	if j.reported.IsZero() {
-		j.reported, j.done = now, done
-		return true
-	}
 	if done <= j.done || now.Sub(j.reported) < 100*time.Millisecond {
 		return false
 	}

@@ -104,8 +104,10 @@ func TestACancelledCallSendsNothingMore(t *testing.T) {
 	for _, id := range []string{`7`, `"seven"`, `"s\u0065ven"`} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBus()
+			b.slow = 100 * time.Millisecond
 			c := newTalk(b, Limits{})
 			c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"scan","arguments":{"bus":"i2c-1"},"_meta":{"progressToken":1,` + modernMeta[len(`"_meta":{`):] + `}}`)
+			time.Sleep(b.slow)
 			synctest.Wait()
 			if got := c.heard(); len(got) != 1 || !strings.Contains(got[0], "progress") {
 				t.Fatalf("before: %q", got)
@@ -255,6 +257,24 @@ func TestListsHavePages(t *testing.T) {
 	}
 	if want := len(c.srv.cat.Tools); names != want {
 		t.Errorf("the pages list %d tools, want %d", names, want)
+	}
+}
+
+// The answer to a fast call comes alone: in one read with a report, some clients
+// take the report for one of a call that is over.
+func TestProgressIsNotToldOfAFastCall(t *testing.T) {
+	for slow, want := range map[time.Duration]int{99 * time.Millisecond: 1, 100 * time.Millisecond: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBus()
+			b.slow = slow
+			close(b.release)
+			c := newTalk(b, Limits{})
+			c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"scan","arguments":{"bus":"i2c-1"},"_meta":{"progressToken":1,` + modernMeta[len(`"_meta":{`):] + `}}`)
+			c.Wait()
+			if got := c.heard(); len(got) != want {
+				t.Errorf("after %v: %q", slow, got)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"boardhand/frame"
 	"boardhand/rpc/wire"
@@ -29,6 +30,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := newBus()
+			b.slow = 100 * time.Millisecond
 			close(b.release)
 			var out bytes.Buffer
 			c := NewServer(testCatalogue(b), Limits{Values: 200}, nil).NewConn(&out)
