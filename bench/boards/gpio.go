@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// level is one line of a gpio_read.
+type level struct {
+	Line  string
+	Level int
+}
+
+// readLines is gpio_read.
+func (b *board) readLines(names ...string) ([]level, error) {
+	var got struct{ Lines []level }
+	if err := b.mcp.tool("gpio_read", arguments{"lines": names}, &got); err != nil {
+		return nil, err
+	}
+	if len(got.Lines) != len(names) {
+		return nil, fmt.Errorf("%d levels for %d lines", len(got.Lines), len(names))
+	}
+	for i, l := range got.Lines {
+		if l.Line != names[i] || l.Level != 0 && l.Level != 1 {
+			return nil, fmt.Errorf("level %d of line %q where %q was asked for", l.Level, l.Line, names[i])
+		}
+	}
+	return got.Lines, nil
+}
+
+// writeLine is gpio_write; it checks that the line stood at before.
+func (b *board) writeLine(name string, to int, before string) error {
+	var got struct {
+		Line   string
+		Level  int
+		Before struct {
+			Direction string
+			Level     int
+		}
+	}
+	if err := b.mcp.tool("gpio_write", arguments{"line": name, "level": to}, &got); err != nil {
+		return err
+	}
+	stood := got.Before.Direction
+	if stood == "out" {
+		stood += " " + strconv.Itoa(got.Before.Level)
+	}
+	if got.Line != name || got.Level != to || stood != before {
+		return fmt.Errorf("wrote %d to %s and got %+v, want before %q", to, name, got, before)
+	}
+	return nil
+}
+
+// gpioList checks the pages of gpio_list: so many lines in all match, each once,
+// and one is owned.
+func gpioList(match string, total int, owned, owner string) check {
+	return check{fmt.Sprintf("gpio_list gives %d lines, %s owned by %q", total, owned, owner), func(b *board) error {
+		seen := map[string]bool{}
+		found := ""
+		for offset := 0; ; {
+			a := arguments{"offset": offset}
+			if match != "" {
+				a["match"] = match
+			}
+			var page struct {
+				Lines []struct{ Line, Direction, Owner string }
+				Total int
+				Next  int
+			}
+			if err := b.mcp.tool("gpio_list", a, &page); err != nil {
+				return err
+			}
+			if page.Total != total {
+				return fmt.Errorf("the total is %d", page.Total)
+			}
+			for _, l := range page.Lines {
+				if seen[l.Line] || l.Line == "" || l.Direction != "in" && l.Direction != "out" {
+					return fmt.Errorf("line %+v, seen before: %v", l, seen[l.Line])
+				}
+				seen[l.Line] = true
+				if l.Line == owned {
+					found = l.Owner
+				}
+			}
+			if page.Next == 0 {
+				break
+			}
+			if page.Next <= offset {
+				return fmt.Errorf("after offset %d comes %d", offset, page.Next)
+			}
+			offset = page.Next
+		}
+		if len(seen) != total {
+			return fmt.Errorf("%d lines on all pages", len(seen))
+		}
+		if !strings.Contains(found, owner) {
+			return fmt.Errorf("its owner is %q", found)
+		}
+		return nil
+	}}
+}
+
+// gpioReads checks that lines which nobody drives can be read together.
+func gpioReads(names ...string) check {
+	return check{"gpio_read of " + strings.Join(names, ", "), func(b *board) error {
+		_, err := b.readLines(names...)
+		return err
+	}}
+}
+
+// gpioReadsDriven checks that a line is read as the pin is driven from outside.
+func gpioReadsDriven(name string, p pin) check {
+	return check{fmt.Sprintf("gpio_read of %s follows the pin", name), func(b *board) error {
+		for _, want := range []int{1, 0, 1, 0} {
+			if err := b.drive(p, want); err != nil {
+				return err
+			}
+			// The emulator's processor may be a step behind its pins.
+			err := b.soon(func() error {
+				got, err := b.readLines(name)
+				if err == nil && got[0].Level != want {
+					err = fmt.Errorf("it reads %d while the pin is at %d", got[0].Level, want)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// gpioWriteSeen checks that a written line is held, moves the pin, and is what the
+// kernel has. It leaves the line high; see givenBack.
+func gpioWriteSeen(name, parent string, n int) check {
+	return check{fmt.Sprintf("gpio_write of %s moves the pin", name), func(b *board) error {
+		before := "in"
+		// The first level may be set before the pin is an output, and not be seen.
+		for i, to := range []int{1, 0, 1, 1, 0, 1} {
+			if err := b.writeLine(name, to, before); err != nil {
+				return err
+			}
+			before = fmt.Sprintf("out %d", to)
+			got, err := b.readLines(name)
+			if err != nil {
+				return err
+			}
+			if got[0].Level != to {
+				return fmt.Errorf("it reads %d, was written %d", got[0].Level, to)
+			}
+			use, err := b.lineUse(parent, n)
+			if err != nil {
+				return err
+			}
+			if want := "boardhand out " + [...]string{"lo", "hi"}[to]; use != want {
+				return fmt.Errorf("the kernel has %q, want %q", use, want)
+			}
+			if i > 0 {
+				if err := b.pins.seen(n, to); err != nil {
+					return err
+				}
+			}
+		}
+		b.written = append(b.written, writtenLine{name, parent, n})
+		return nil
+	}}
+}
+
+// gpioPulseEnds checks that a level for some time ends by itself.
+func gpioPulseEnds(name, parent string, n int) check {
+	return check{fmt.Sprintf("gpio_write of %s with for_ms ends by itself", name), func(b *board) error {
+		var got struct {
+			For int `json:"for_ms"`
+		}
+		if err := b.mcp.tool("gpio_write", arguments{"line": name, "level": 1, "for_ms": 1500}, &got); err != nil {
+			return err
+		}
+		if got.For != 1500 {
+			return fmt.Errorf("for_ms is %d in the result", got.For)
+		}
+		return b.soon(func() error {
+			use, err := b.lineUse(parent, n)
+			if err == nil && use != "" {
+				err = fmt.Errorf("the kernel still has %q", use)
+			}
+			return err
+		})
+	}}
+}
+
+// gpioRefusesOwned checks that a line which somebody else has is left alone.
+func gpioRefusesOwned(name, owner string) check {
+	return check{fmt.Sprintf("%s of %q is refused", name, owner), func(b *board) error {
+		if err := b.mcp.refused("gpio_write", arguments{"line": name, "level": 1}, name, owner); err != nil {
+			return err
+		}
+		return b.mcp.refused("gpio_read", arguments{"lines": []string{name}}, name, owner)
+	}}
+}
+
+// gpioRefusesUnknown checks that the error for a wrong name tells what there is.
+func gpioRefusesUnknown(total int) check {
+	return check{"an unknown line is refused", func(b *board) error {
+		return b.mcp.refused("gpio_read", arguments{"lines": []string{"GPIO999"}}, "GPIO999", strconv.Itoa(total)+" lines")
+	}}
+}
+
+var lineInUse = regexp.MustCompile(`^ gpio-(\d+) +\([^|]*\|([^)]*)\) (in|out) +(hi|lo)`)
+
+// lineUse is the kernel's own view of line n of the chip that belongs to a
+// device, as in "boardhand out hi": empty where nobody has it.
+func (b *board) lineUse(parent string, n int) (string, error) {
+	text, err := b.guest.read("/sys/kernel/debug/gpio")
+	if err != nil {
+		return "", err
+	}
+	return parseLineUse(text, parent, n)
+}
+
+// parseLineUse finds a line in debugfs's list of lines in use.
+func parseLineUse(text, parent string, n int) (string, error) {
+	ours, base := false, 0
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, "gpiochip") {
+			// "gpiochip0: GPIOs 504-511, parent: amba/9030000.pl061, 9030000.pl061:"
+			_, span, _ := strings.Cut(l, "GPIOs ")
+			first, _, _ := strings.Cut(span, "-")
+			ours = strings.Contains(l, "/"+parent+",")
+			var err error
+			if base, err = strconv.Atoi(first); err != nil {
+				return "", fmt.Errorf("debugfs: %q: %w", l, err)
+			}
+			continue
+		}
+		m := lineInUse.FindStringSubmatch(l)
+		if ours && m != nil && m[1] == strconv.Itoa(base+n) {
+			return strings.TrimSpace(m[2]) + " " + m[3] + " " + m[4], nil
+		}
+	}
+	return "", nil
+}
+
+// soon tries until it works, for at most 10 s.
+func (b *board) soon(try func() error) error {
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if err := try(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,179 @@
+//go:build linux
+
+package main
+
+import "time"
+
+// machine is one emulated board: how it boots, what is connected to it, and what
+// is to be found out on it.
+type machine struct {
+	name   string
+	limit  time.Duration // for all of it, from the start of QEMU
+	kernel flavour
+	goarch string // and ARMv6 where it is arm
+	qemu   []string
+	append string // to the kernel's command line
+	port   string // the serial port at which boardhand serves, in the guest
+
+	tree    string // the stock device tree; empty: the one that QEMU makes
+	edits   []treeEdit
+	nodes   string     // added to the device tree
+	modules []string   // with their parameters
+	setup   [][]string // commands for the guest before anything else
+
+	tests   string // BOARDHAND_KERNEL of device/linux, see its kernel_test.go
+	skip    string // tests that this machine cannot pass, see there, with the reason beside it
+	watched string // the device whose outputs are seen from outside: a path or a type
+	moving  pin    // an input that is moved twice a second while the tests run
+
+	checks []check // with boardhand at the serial port, in order
+}
+
+// pin is a pin of an emulated device, from outside. The device is a path or a type.
+type pin struct {
+	device string
+	n      int
+}
+
+// The modules of what does not depend on the board.
+var everywhere = []string{"i2c-dev", "leds-gpio", "ledtrig-timer", "softdog soft_margin=60", "can", "can-raw", "vcan"}
+
+// An emulated chip has no pulls: an input that nobody drives has the level that
+// was last driven. So "back to how it was" is checked by these chips' direction
+// alone, in TestKernelMakesAnInputAnInputAgain.
+const floats = "/(release_goes_back|puts_every_written|many_callers)"
+
+const (
+	pl061   = "9030000.pl061:"
+	mxcFour = "20a8000.gpio:" // the i.MX's GPIO4, on which the stock board uses no line
+)
+
+var machines = []machine{
+	{
+		name:   "arm64",
+		limit:  120 * time.Second,
+		kernel: flavour{"arm64", "arm64"},
+		goarch: "arm64",
+		qemu: []string{"qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a53", "-smp", "1", "-m", "256",
+			"-serial", "stdio", "-device", "pci-serial,chardev=session",
+			"-object", "can-bus,id=can", "-device", "kvaser_pci,canbus=can", "-device", "kvaser_pci,canbus=can",
+			"-chardev", "socket,id=uart,path={dir}/uart,server=on,wait=off", "-device", "pci-serial,chardev=uart",
+			"-chardev", "socket,id=usb,path={dir}/usb,server=on,wait=off", "-device", "qemu-xhci",
+			"-device", "usb-serial,chardev=usb,id=ftdi,always-plugged=on"},
+		append: "console=ttyAMA0",
+		port:   "/dev/ttyS0",
+		nodes: `/ { leds { compatible = "gpio-leds";
+			led-act { label = "ACT"; gpios = <&{/pl061@9030000} 0 0>; linux,default-trigger = "none"; }; }; };`,
+		modules: append([]string{"gpio-keys", "kvaser_pci", "xhci-pci", "ftdi_sio"}, everywhere...),
+		tests:   "free=" + pl061 + "2,alias=GPIO2,standing=" + pl061 + "5,owned=" + pl061 + "3,moving=" + pl061 + "4",
+		skip:    floats,
+		watched: "pl061",
+		moving:  pin{"pl061", 4},
+		checks: []check{
+			toolsList("board_info", "gpio_list", "gpio_read", "gpio_write"),
+			boardInfo("linux,dummy-virt", "arm64", 8),
+			gpioList("pl061", 8, pl061+"3", "GPIO Key Poweroff"),
+			gpioReadsDriven(pl061+"6", pin{"pl061", 6}),
+			gpioReadsDriven("GPIO6", pin{"pl061", 6}),
+			gpioWriteSeen("GPIO7", "9030000.pl061", 7),
+			gpioPulseEnds(pl061+"1", "9030000.pl061", 1),
+			gpioRefusesOwned(pl061+"0", "ACT"),
+			gpioRefusesUnknown(8),
+			kernelHas("an LED, a UART, a USB serial port, CAN, vcan and a watchdog", "/sys/class/leds/ACT/brightness", "/sys/class/tty/ttyS1/dev",
+				"/sys/class/tty/ttyUSB0/dev", "/sys/class/net/can0/type", "/sys/class/net/can1/type", "/sys/module/vcan/initstate", "/sys/class/watchdog/watchdog0/dev"),
+		},
+	},
+	{
+		name:   "sabrelite",
+		limit:  180 * time.Second,
+		kernel: flavour{"armmp", "armhf"},
+		goarch: "arm",
+		qemu: []string{"qemu-system-arm", "-M", "sabrelite", "-m", "512", "-smp", "1",
+			"-serial", "chardev:session", "-serial", "stdio",
+			"-device", "tmp105,bus=i2c-bus.0,address=0x48,id=lm75", "-device", "tmp421,bus=i2c-bus.0,address=0x4d",
+			"-device", "at24c-eeprom,bus=i2c-bus.0,address=0x51,rom-size=256",
+			"-device", "ds1338,bus=i2c-bus.0,address=0x68", "-device", "dps310,bus=i2c-bus.0,address=0x77"},
+		append: "console=ttymxc1",
+		port:   "/dev/ttymxc0",
+		tree:   "imx6q-sabrelite.dtb",
+		// QEMU has no SDMA: a port or a bus that waits for it hangs.
+		edits: append(without([]string{"dmas", "dma-names"},
+			spba+"spi@2008000", spba+"spi@200c000", spba+"spi@2010000", spba+"spi@2014000", spba+"spi@2018000", spba+"serial@2020000",
+			aips+"serial@21e8000", aips+"serial@21ec000", aips+"serial@21f0000", aips+"serial@21f4000"),
+			// The emulated flash, to be reached through spidev.
+			treeEdit{spba + "spi@2008000/flash@0", "compatible", "rohm,dh2228fv"}),
+		nodes: `/ { leds-test { compatible = "gpio-leds";
+			act { label = "ACT"; gpios = <&{/soc/bus@2000000/gpio@20a8000} 20 0>; linux,default-trigger = "none"; }; };
+			onewire { compatible = "w1-gpio"; gpios = <&{/soc/bus@2000000/gpio@20a8000} 21 7>; }; };`,
+		modules: append([]string{"gpio-mxc", "i2c-imx", "spi-imx", "pwm-imx27", "lm75", "tmp421", "dps310", "wire", "w1-gpio", "w1-therm"}, everywhere...),
+		setup: [][]string{
+			{"write", "/sys/bus/i2c/devices/i2c-0/new_device", "lm75", "0x48"},
+			{"write", "/sys/bus/i2c/devices/i2c-0/new_device", "tmp421", "0x4d"},
+			{"write", "/sys/bus/i2c/devices/i2c-0/new_device", "dps310", "0x77"},
+		},
+		// An address without a device costs 0.2 s or more and gives ETIMEDOUT here,
+		// so the scan is short and there is no empty address.
+		tests: "free=" + mxcFour + "22,standing=" + mxcFour + "9,owned=" + mxcFour + "20,moving=209c000.gpio:4," +
+			"bus=0,range=46-52,device=51,set=0003a5,write=0003,read=a5,driven=48",
+		watched: "/machine/soc/gpio4",
+		moving:  pin{"/machine/soc/gpio1", 4},
+		checks: []check{
+			toolsList("board_info", "gpio_list", "gpio_read", "gpio_write", "i2c_scan", "i2c_read", "i2c_write", "sensor_list", "sensor_read"),
+			boardInfo("Freescale i.MX6 Quad SABRE Lite Board", "arm", 224),
+			gpioList("", 224, mxcFour+"20", "ACT"),
+			gpioReadsDriven("209c000.gpio:6", pin{"/machine/soc/gpio1", 6}),
+			gpioReadsDriven("GPIO6", pin{"/machine/soc/gpio1", 6}),
+			gpioWriteSeen(mxcFour+"23", "20a8000.gpio", 23),
+			gpioPulseEnds(mxcFour+"24", "20a8000.gpio", 24),
+			gpioRefusesOwned(mxcFour+"20", "ACT"),
+			gpioRefusesUnknown(224),
+			i2cScan(0, 0x47, 0x51, map[string]string{"0x48": "lm75", "0x4d": "tmp421", "0x51": ""}),
+			i2cReadsWritten(0, 0x51),
+			i2cRefusesDriver(0, 0x48, "lm75"),
+			sensorFollows("lm75/temp1", "/machine/peripheral/lm75"),
+			kernelHas("an LED, spidev, PWM, IIO, 1-Wire, vcan and watchdogs", "/sys/class/leds/ACT/brightness", "/sys/class/spidev/spidev0.0/dev",
+				"/sys/class/pwm/pwmchip0/npwm", "/sys/bus/iio/devices/iio:device0/name", "/sys/bus/w1/devices/w1_bus_master1/w1_master_slave_count",
+				"/sys/module/vcan/initstate", "/sys/class/watchdog/watchdog0/dev"),
+		},
+	},
+	{
+		name:   "raspi0",
+		limit:  120 * time.Second,
+		kernel: flavour{"rpi", "armel"},
+		goarch: "arm",
+		// QEMU's system timer waits 71 minutes for a time that has passed when it is set,
+		// as it has where the host is busy; time that counts instructions does not.
+		qemu: []string{"qemu-system-arm", "-M", "raspi0", "-icount", "shift=auto", "-serial", "stdio", "-serial", "chardev:session"},
+		// The power driver panics on hardware that QEMU leaves out.
+		append: "console=ttyAMA0,115200 initcall_blacklist=bcm2835_power_driver_init",
+		port:   "/dev/ttyS1",
+		tree:   "bcm2835-rpi-zero.dtb",
+		edits: append(without([]string{"pinctrl-0"}, "/soc/serial@7e215040"),
+			treeEdit{"/soc/serial@7e215040", "status", "okay"}),
+		modules: everywhere,
+		// The stock device tree makes GPIO6 an output.
+		tests:   "free=GPIO17,alias=GPIO17,left=GPIO6,owned=STATUS_LED_N,pinned=GPIO14",
+		skip:    floats,
+		watched: "/machine/soc/peripherals/gpio",
+		checks: []check{
+			toolsList("board_info", "gpio_list", "gpio_read", "gpio_write", "i2c_scan", "i2c_read", "i2c_write", "sensor_list", "sensor_read"),
+			boardInfo("Raspberry Pi Zero", "arm", 54),
+			gpioList("", 54, "STATUS_LED_N", "ACT"),
+			gpioReads("GPIO5", "GPIO16", "SPI_MOSI"),
+			gpioWriteSeen("GPIO22", "20200000.gpio", 22),
+			gpioPulseEnds("GPIO23", "20200000.gpio", 23),
+			gpioRefusesOwned("STATUS_LED_N", "ACT"),
+			gpioRefusesOwned("TXD0", "serial@7e201000"),
+			gpioRefusesUnknown(54),
+			hungBusHoldsUpNobody(1, 0x50, "GPIO5"),
+			sensorAgrees("cpu-thermal", "/sys/class/thermal/thermal_zone0/temp"),
+			kernelHas("an LED, vcan and a watchdog", "/sys/class/leds/ACT/brightness", "/sys/module/vcan/initstate", "/sys/module/softdog/initstate"),
+		},
+	},
+}
+
+// Buses of the i.MX6 in its device tree.
+const (
+	spba = "/soc/bus@2000000/spba-bus@2000000/"
+	aips = "/soc/bus@2100000/"
+)
