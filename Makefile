@@ -5,10 +5,10 @@ GOFLAGS_BOARD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 SHELL := bash
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test race lint bench bench-peers board test-clients test-schema fuzz clean
+.PHONY: help build demo test race lint bench bench-peers bench-peers-check board test-clients test-schema test-boards test-arm fuzz clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
 
 build: ## the program for this machine, ./boardhand
 	go build $(GOFLAGS_BOARD) -o boardhand .
@@ -34,11 +34,22 @@ bench: ## benchmarks of this machine, with the memory they allocate
 bench-peers: build ## whole processes against a C program and two Go SDKs, as ratios
 	cd bench/peers && go run . -boardhand ../../boardhand
 
+bench-peers-check: build ## the same, shorter; fails when a budget is exceeded
+	cd bench/peers && go run . -boardhand ../../boardhand -quick -attempts 6 -check ../budgets.txt
+
+# CLIENTS= lets a client be skipped whose packages cannot be had.
+CLIENTS ?= -require
 test-clients: build ## real clients against the program (needs npm)
-	cd bench/peers && go test ./clients -boardhand ../../../boardhand -count=1
+	cd bench/peers && go test ./clients -boardhand ../../../boardhand -count=1 $(CLIENTS)
 
 test-schema: build ## every message against the official schemas of MCP
 	cd bench/peers && go test ./schema -boardhand ../../../boardhand -count=1
+
+test-boards: ## real kernels in an emulator (needs qemu-system-arm and device-tree-compiler)
+	go run ./bench/boards $(BOARDS)
+
+test-arm: ## the tests as an ARMv6 processor runs them (needs qemu-user-static)
+	GOARCH=arm GOARM=6 go test -exec "qemu-arm-static -cpu arm1176" ./device/... ./frame/... ./rpc/... ./tools/...
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target, FUZZTIME each
