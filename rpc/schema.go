@@ -3,16 +3,18 @@ package rpc
 import "boardhand/rpc/wire"
 
 // appendInputSchema renders a parameter table as JSON Schema 2020-12. Unknown
-// arguments are refused, so that a misspelt one is an error and not a default.
+// arguments are refused, so that a misspelt one is an error and not a default; the
+// schema says so only where there are no parameters, as MCP advises, for a list
+// that says it of every tool is a tenth longer.
 func appendInputSchema(dst []byte, params []Param) []byte {
-	dst = append(dst, `{"type":"object"`...)
-	if len(params) > 0 {
-		dst = append(dst, `,"properties":{`...)
-		for i := range params {
-			dst = appendParamSchema(wire.AppendKey(dst, params[i].Name), &params[i])
-		}
-		dst = append(dst, '}')
+	if len(params) == 0 {
+		return append(dst, `{"type":"object","additionalProperties":false}`...)
 	}
+	dst = append(dst, `{"type":"object","properties":{`...)
+	for i := range params {
+		dst = appendParamSchema(wire.AppendKey(dst, params[i].Name), &params[i])
+	}
+	dst = append(dst, '}')
 	required := false
 	for i := range params {
 		if !params[i].Required {
@@ -27,7 +29,7 @@ func appendInputSchema(dst []byte, params []Param) []byte {
 	if required {
 		dst = append(dst, ']')
 	}
-	return append(dst, `,"additionalProperties":false}`...)
+	return append(dst, '}')
 }
 
 func appendParamSchema(dst []byte, p *Param) []byte {
