@@ -8,7 +8,7 @@ import (
 )
 
 // A bus that takes its time, so that a scan has progress to report.
-const slowBus = "[[sim.slow]]\nbus = 1\nms = 2.0\n"
+const slowBus = "[[sim.slow]]\nbus = 1\nms = 4.0\n"
 
 // every runs a test in each revision and in both framings.
 func every(t *testing.T, test func(t *testing.T, o *official, f framing)) {
