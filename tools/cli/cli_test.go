@@ -83,6 +83,7 @@ func catalogue() rpc.Catalogue {
 				Name: "scan", Title: "Scan", Description: "Scans a bus.", Queue: busQueue, Timeout: time.Minute,
 				Hints: rpc.Hints{ReadOnly: true},
 				Run: func(c *rpc.Call) error {
+					time.Sleep(100 * time.Millisecond) // a faster call tells of none
 					c.Progress(1, 112, "0x08\a")
 					c.Out = append(c.Out, `{"bus":1,"found":[{"address":"0x76","parts":[{"n":1},{"n":2}]}],"missed":[{"address":"0x50"}]}`...)
 					return nil
