@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/BurntSushi/toml v1.6.0
-	github.com/valyala/fastjson v1.6.10 // indirect
-	golang.org/x/sys v0.50.0 // indirect
+	github.com/valyala/fastjson v1.6.10
+	go.bug.st/serial v1.8.0
+	golang.org/x/sys v0.50.0
 )

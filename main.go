@@ -37,7 +37,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return cli.Version(version, stdout, stderr)
 	case "help":
 		return cli.Help(word(args), stdout, stderr)
-	case "serve", "call", "tools", "setup":
+	case "serve", "call", "tools", "setup", "doctor":
 	default:
 		return cli.Help(cmd, stdout, stderr)
 	}
@@ -61,6 +61,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 			exe = "boardhand"
 		}
 		return cli.Setup(args, exe, stdout, stderr)
+	case cmd == "doctor":
+		return doctor(f, stdout, stderr)
 	}
 	s, err := open(f, stderr)
 	if err != nil {
@@ -75,6 +77,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return cli.Tools(s.srv, f.Args, f.JSON, stdout, stderr)
 	}
 	return s.serve(stderr)
+}
+
+// doctor looks at this machine, or at the simulated board, of which all can be used.
+func doctor(f cli.Flags, stdout, stderr io.Writer) int {
+	var d device.Diagnosis
+	err := error(nil)
+	if f.Board != "sim" {
+		d, err = linux.Examine()
+	}
+	switch {
+	case err != nil && f.Board == "linux":
+		return cli.Fail(stderr, cli.ExitUsage, err.Error())
+	case err != nil || f.Board == "sim":
+		d.Info = sim.Open(sim.Wiring{}).Info()
+		d.Findings = []device.Finding{{Family: "board", Detail: "simulated: all of it can be used, and nothing is real"}}
+	}
+	return cli.Doctor(&d, f.JSON, stdio.IsTerminal(1), stdout, stderr)
 }
 
 // word is the first argument, or "".
@@ -196,7 +215,10 @@ func (s *session) call(f cli.Flags, stdout, stderr io.Writer) int {
 	for s.guard.Active() > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if code == cli.ExitOK && word(f.Args) == "gpio_write" && s.board.GPIO() != nil {
+	if tool := word(f.Args); code == cli.ExitOK && (tool == "pwm_set" || tool == "led_set") {
+		_, _ = io.WriteString(stderr, "boardhand: the output goes back to how it was, for it lasts as long as the process; let a client serve\n")
+	}
+	if tool := word(f.Args); code == cli.ExitOK && (tool == "gpio_write" || tool == "gpio_configure") && s.board.GPIO() != nil {
 		lines, _ := s.board.GPIO().Lines(nil)
 		for _, l := range lines {
 			if l.Held {

@@ -242,11 +242,6 @@ func TestTerminalIsGreetedAndServed(t *testing.T) {
 	if m := recv(t, c); string(m.ID) != "1" || m.Error != nil {
 		t.Fatalf("server/discover gave %s", m.Raw)
 	}
-	for _, want := range []string{"boardhand", "simulated", "boardhand setup", "tools/list"} {
-		if !strings.Contains(c.Stderr(), want) {
-			t.Errorf("the greeting lacks %q:\n%s", want, c.Stderr())
-		}
-	}
 	const endOfInput = "\x04" // Ctrl-D
 	if _, err := io.WriteString(terminal, endOfInput); err != nil {
 		t.Fatal(err)
@@ -255,6 +250,11 @@ func TestTerminalIsGreetedAndServed(t *testing.T) {
 		t.Fatalf("after Ctrl-D: %s, %v", raw, err)
 	}
 	exits(t, c)
+	for _, want := range []string{"boardhand", "simulated", "boardhand setup", "tools/list"} {
+		if !strings.Contains(c.Stderr(), want) {
+			t.Errorf("the greeting lacks %q:\n%s", want, c.Stderr())
+		}
+	}
 }
 
 // openTerminal makes a pseudo-terminal (man 4 pts): our end, and the name of the
@@ -295,6 +295,13 @@ func TestCommandLine(t *testing.T) {
 		{args: "call -h", stdout: "Exit status:"},
 		{args: "help nosuch", status: 2, stderr: `"nosuch"`},
 		{args: "nosuch", status: 2, stderr: `"nosuch"`},
+
+		{args: "doctor --board sim", stdout: "All that is there can be used"},
+		{args: "doctor --board sim --json", stdout: `"well":true`},
+		{args: "doctor -h", stdout: "Exit status:"},
+		{args: "doctor now", status: 2, stderr: `"now"`},
+		{args: "doctor --board moon", status: 2, stderr: "auto, linux or sim"},
+		{args: "doctor --config x.toml", status: 2, stderr: "config"},
 
 		{args: "call board_info --board sim", stdout: "Simulated Raspberry Pi"},
 		{args: "call board_info --board sim --json", stdout: `"simulated":true`},

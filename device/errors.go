@@ -12,6 +12,7 @@ var (
 	ErrTimeout    = errors.New("timed out")
 	ErrCancelled  = errors.New("cancelled")
 	ErrUnplugged  = errors.New("gone")
+	ErrDown       = errors.New("down")
 	ErrNotSupport = errors.New("not supported")
 )
 

@@ -23,7 +23,7 @@ type Catalogue struct {
 // line's help and the documentation.
 type Tool struct {
 	Name        string // [a-z0-9_], unique
-	Title       string // for people: "Write a line"
+	Title       string // for people at a terminal: "Write a line"; not listed
 	Description string // for the model: what it does, what to know, in plain sentences
 	Hints       Hints
 	Params      []Param

@@ -172,25 +172,22 @@ func (d *dialect) appendIdentity(dst []byte, cat *Catalogue) []byte {
 	return dst
 }
 
-// appendTool leaves out the output schema: it would be two fifths of the list, which
-// a model reads and pays for, and a result explains itself.
+// appendTool leaves out the output schema, which would be two fifths of the list that
+// a model reads and pays for, where a result explains itself, and the title, which
+// says no more than the name.
 func (d *dialect) appendTool(dst []byte, t *Tool) []byte {
 	dst = wire.AppendString(append(dst, `{"name":`...), t.Name)
-	if d.titles && t.Title != "" {
-		dst = wire.AppendString(wire.AppendKey(dst, "title"), t.Title)
-	}
 	dst = wire.AppendString(wire.AppendKey(dst, "description"), t.Description)
 	dst = appendInputSchema(wire.AppendKey(dst, "inputSchema"), t.Params)
 	if d.annotations {
 		dst = append(wire.AppendKey(dst, "annotations"), '{')
-		if !d.titles && t.Title != "" {
-			dst = wire.AppendString(wire.AppendKey(dst, "title"), t.Title)
-		}
 		if t.Hints.ReadOnly {
 			dst = append(wire.AppendKey(dst, "readOnlyHint"), "true"...)
 		} else {
 			dst = wire.AppendBool(wire.AppendKey(dst, "destructiveHint"), t.Hints.Destructive)
-			dst = wire.AppendBool(wire.AppendKey(dst, "idempotentHint"), t.Hints.Idempotent)
+			if t.Hints.Idempotent { // false is the default; so is true of the other, which is told all the same
+				dst = append(wire.AppendKey(dst, "idempotentHint"), "true"...)
+			}
 		}
 		dst = append(dst, '}')
 	}

@@ -42,7 +42,7 @@ func appendParamSchema(dst []byte, p *Param) []byte {
 	}
 	switch p.Type {
 	case Strings:
-		dst = append(dst, `{"type":"array","items":{"type":"string"},"minItems":1`...)
+		dst = append(dst, `{"type":"array","items":{"type":"string"}`...)
 		dst = wire.AppendInt(wire.AppendKey(dst, "maxItems"), int64(p.maxItems()))
 	case Integer:
 		dst = bounds(append(dst, `{"type":"integer"`...), "minimum", "maximum")

@@ -13,7 +13,7 @@ func addBoard(cat *rpc.Catalogue, b device.Board) {
 	cat.Tools = append(cat.Tools, rpc.Tool{
 		Name:        "board_info",
 		Title:       "Describe the board",
-		Description: "Which board this is, whether it is simulated, and what hardware it has.",
+		Description: "This board, simulated or real, and its hardware.",
 		Hints:       rpc.Hints{ReadOnly: true, Idempotent: true},
 		Result: []rpc.Field{
 			{Name: "model", Type: rpc.String},
@@ -29,6 +29,9 @@ func addBoard(cat *rpc.Catalogue, b device.Board) {
 			{Name: "gpio_chips", Type: rpc.Integer, Optional: true},
 			{Name: "i2c", Type: rpc.Strings, Optional: true},
 			{Name: "sensors", Type: rpc.Integer, Optional: true},
+			{Name: "spi", Type: rpc.Strings, Optional: true},
+			{Name: "pwm", Type: rpc.Strings, Optional: true},
+			{Name: "leds", Type: rpc.Strings, Optional: true},
 		},
 		Run: t.info,
 	})
@@ -89,6 +92,30 @@ func (t boardTools) info(c *rpc.Call) error {
 			return err
 		}
 		dst = wire.AppendInt(wire.AppendKey(dst, "sensors"), int64(len(sensors)))
+	}
+	if s := t.b.SPI(); s != nil {
+		devices, err := s.Devices(nil)
+		if err != nil {
+			return err
+		}
+		dst = appendStrings(wire.AppendKey(dst, "spi"), spiDevices(devices))
+	}
+	if p := t.b.PWM(); p != nil {
+		channels, err := p.Channels(nil)
+		if err != nil {
+			return err
+		}
+		dst = appendStrings(wire.AppendKey(dst, "pwm"), pwmChannels(channels))
+	}
+	if l := t.b.LEDs(); l != nil {
+		names, err := l.Names(nil)
+		if err != nil {
+			return err
+		}
+		if n := len(names) - maxLEDsListed; n > 0 {
+			names = append(names[:maxLEDsListed], "and "+strconv.Itoa(n)+" more")
+		}
+		dst = appendStrings(wire.AppendKey(dst, "leds"), names)
 	}
 	c.Out = append(dst, '}')
 	return nil

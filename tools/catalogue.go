@@ -37,6 +37,27 @@ func Catalogue(b device.Board, version string, report func(error)) (rpc.Catalogu
 	if s := b.Sensors(); s != nil {
 		addSensors(&cat, s)
 	}
+	if s := b.SPI(); s != nil {
+		addSPI(&cat, s)
+	}
+	if p := b.PWM(); p != nil {
+		addPWM(&cat, p)
+	}
+	if l := b.LEDs(); l != nil {
+		addLEDs(&cat, l)
+	}
+	if s := b.System(); s != nil {
+		addSystem(&cat, s, b.Sensors())
+	}
+	if can := b.CAN(); can != nil {
+		addCAN(&cat, can)
+	}
+	if u := b.UART(); u != nil {
+		addUART(&cat, u)
+	}
+	if b.UART() != nil || b.TCP() != nil {
+		addModbus(&cat, b.UART(), b.TCP())
+	}
 	addPrompts(&cat, b)
 	return cat, guard
 }

@@ -220,38 +220,67 @@ type noBoard struct {
 	gpio    device.GPIO
 	i2c     device.I2C
 	sensors device.Sensors
+	spi     device.SPI
+	pwm     device.PWM
+	leds    device.LEDs
+	system  device.System
+	can     device.CAN
+	uart    device.UART
+	tcp     device.TCP
 }
 
 func (noBoard) Info() device.Info         { return device.Info{Model: "Bare", Arch: "arm", CPUs: 1} }
 func (b noBoard) GPIO() device.GPIO       { return b.gpio }
 func (b noBoard) I2C() device.I2C         { return b.i2c }
 func (b noBoard) Sensors() device.Sensors { return b.sensors }
+func (b noBoard) SPI() device.SPI         { return b.spi }
+func (b noBoard) PWM() device.PWM         { return b.pwm }
+func (b noBoard) LEDs() device.LEDs       { return b.leds }
+func (b noBoard) System() device.System   { return b.system }
+func (b noBoard) CAN() device.CAN         { return b.can }
+func (b noBoard) UART() device.UART       { return b.uart }
+func (b noBoard) TCP() device.TCP         { return b.tcp }
 func (noBoard) Close() error              { return nil }
 
-// maxToolList leaves room below 8,000 bytes for what is to come.
-const maxToolList = 7600
+// fullWiring gives the simulated board every family.
+var fullWiring = sim.Wiring{CAN: "up", PWM: true}
 
 func TestToolListIsSmall(t *testing.T) {
-	c := newClient(t, sim.Open(sim.Wiring{}))
-	_, raw := c.ask("tools/list", "")
-	n := len(raw)
-	t.Logf("tools/list is %d bytes", n)
-	if n > maxToolList {
-		t.Errorf("tools/list is %d bytes; %d are allowed", n, maxToolList)
+	for _, tt := range []struct {
+		board   string
+		wiring  sim.Wiring
+		allowed int
+	}{
+		{"a Raspberry Pi", sim.Wiring{}, 8000},
+		{"a board with everything", fullWiring, 12000},
+	} {
+		c := newClient(t, sim.Open(tt.wiring))
+		_, raw := c.ask("tools/list", "")
+		t.Logf("tools/list of %s is %d bytes", tt.board, len(raw))
+		if len(raw) > tt.allowed {
+			t.Errorf("tools/list of %s is %d bytes; %d are allowed", tt.board, len(raw), tt.allowed)
+		}
 	}
 }
 
 func TestFamilyThatIsMissingHasNoEntries(t *testing.T) {
-	full := sim.Open(sim.Wiring{})
+	full := sim.Open(fullWiring)
 	for _, tt := range []struct {
 		name  string
 		board noBoard
 		want  string
 	}{
 		{"none", noBoard{}, "board_info | board://info"},
-		{"gpio", noBoard{gpio: full.GPIO()}, "board_info gpio_list gpio_read gpio_write | board://info gpio://{line} check_wiring"},
-		{"i2c", noBoard{i2c: full.I2C()}, "board_info i2c_scan i2c_read i2c_write | board://info find_i2c_device"},
+		{"can", noBoard{can: full.CAN()}, "board_info can_send can_receive | board://info"},
+		{"gpio", noBoard{gpio: full.GPIO()}, "board_info gpio_list gpio_read gpio_write gpio_configure gpio_wait gpio_pulse | board://info gpio://{line} check_wiring"},
+		{"i2c", noBoard{i2c: full.I2C()}, "board_info i2c_scan i2c_read i2c_write i2c_transfer | board://info find_i2c_device"},
 		{"sensors", noBoard{sensors: full.Sensors()}, "board_info sensor_list sensor_read | board://info sensor://{name}"},
+		{"spi", noBoard{spi: full.SPI()}, "board_info spi_transfer | board://info"},
+		{"pwm", noBoard{pwm: full.PWM()}, "board_info pwm_set | board://info"},
+		{"leds", noBoard{leds: full.LEDs()}, "board_info led_set | board://info"},
+		{"system", noBoard{system: full.System()}, "board_info system_info | board://info"},
+		{"uart", noBoard{uart: full.UART()}, "board_info uart_list uart_exchange uart_read uart_control modbus_read modbus_write | board://info"},
+		{"tcp", noBoard{tcp: full.TCP()}, "board_info modbus_read modbus_write | board://info"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newClient(t, tt.board)
@@ -291,8 +320,10 @@ func TestInstructionsTellASimulatedBoard(t *testing.T) {
 func TestHintsTellReadsFromWrites(t *testing.T) {
 	c := newClient(t, sim.Open(sim.Wiring{}))
 	for _, tool := range c.srv.Catalogue().Tools {
-		writes := strings.HasSuffix(tool.Name, "_write")
-		if tool.Hints.ReadOnly == writes || tool.Hints.Destructive != writes {
+		_, action, _ := strings.Cut(tool.Name, "_")
+		reads := slices.Contains([]string{"info", "list", "read", "scan", "wait", "receive"}, action)
+		// An LED harms nothing, and goes back.
+		if tool.Hints.ReadOnly != reads || tool.Hints.Destructive != (!reads && tool.Name != "led_set") {
 			t.Errorf("%s has the hints %+v", tool.Name, tool.Hints)
 		}
 	}
@@ -300,13 +331,15 @@ func TestHintsTellReadsFromWrites(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	clk := newClock()
-	b := sim.Open(sim.Wiring{Now: clk.now})
+	b := sim.Open(sim.Wiring{Now: clk.now, PWM: true})
 	c := newClient(t, b)
 	clk.t = clk.t.Add(90 * time.Second)
 	for _, tt := range []struct{ tool, args, want string }{
 		{"board_info", `{}`, `{"model":"Simulated Raspberry Pi","simulated":true,"hostname":"simulated","kernel":"Linux 6.12.0","arch":"arm64","cpus":4,` +
 			`"mem_total":536870912,"mem_free":402653184,"uptime_s":90,"gpio_lines":54,"gpio_chips":1,` +
-			`"i2c":["i2c-1 bcm2835-sim (i2c@7e804000)"],"sensors":3}`},
+			`"i2c":["i2c-1 bcm2835-sim (i2c@7e804000)"],"sensors":7,` +
+			`"spi":["spidev0.0 up to 125000000 Hz on spi-bcm2835","spidev0.1 up to 125000000 Hz on spi-bcm2835"],` +
+			`"pwm":["pwmchip0/0 of 3f20c000.pwm","pwmchip0/1 of 3f20c000.pwm"],"leds":["ACT","PWR"]}`},
 
 		{"gpio_list", `{"match":"gpio17"}`, `{"lines":[{"line":"GPIO17","direction":"in"}],"total":1}`},
 		{"gpio_list", `{"match":"LED"}`, `{"lines":[{"line":"STATUS_LED_N","direction":"out","owner":"ACT","active_low":true}],"total":1}`},
@@ -324,17 +357,24 @@ func TestResults(t *testing.T) {
 		{"gpio_write", `{"line":"GPIO22","level":1,"for_ms":86400000}`,
 			`{"line":"GPIO22","level":1,"before":{"direction":"in","level":0},"for_ms":86400000}`},
 
-		{"i2c_scan", `{}`, `{"bus":1,"found":[{"address":"0x50"},{"address":"0x68","driver":"rtc-ds1307"},{"address":"0x76"}]}`},
-		{"i2c_scan", `{"bus":1,"first":"0x70","last":119}`, `{"bus":1,"found":[{"address":"0x76"}]}`},
-		{"i2c_scan", `{"first":"0x08","last":"0x08"}`, `{"bus":1,"found":[]}`},
+		{"i2c_scan", `{}`, `{"bus":1,"found":[{"address":"0x50"},{"address":"0x68","driver":"rtc-ds1307"},{"address":"0x76"}],"functions":["transfer","quick","byte","byte_data","word_data","i2c_block","block_read","block_write"]}`},
+		{"i2c_scan", `{"bus":1,"first":"0x70","last":119}`, `{"bus":1,"found":[{"address":"0x76"}],"functions":["transfer","quick","byte","byte_data","word_data","i2c_block","block_read","block_write"]}`},
+		{"i2c_scan", `{"first":"0x08","last":"0x08"}`, `{"bus":1,"found":[],"functions":["transfer","quick","byte","byte_data","word_data","i2c_block","block_read","block_write"]}`},
 		{"i2c_read", `{"bus":1,"address":"0x76","register":"0xd0","length":1}`, `{"bus":1,"address":"0x76","register":"0xd0","data":"60"}`},
 		{"i2c_read", `{"address":"0x76","register":208}`, `{"bus":1,"address":"0x76","register":"0xd0","data":"60"}`},
 		{"i2c_write", `{"address":"0x50","register":"0x0120","register_width":2,"data":"0a ff"}`,
 			`{"bus":1,"address":"0x50","register":"0x120","written":2}`},
-		{"sensor_list", `{}`, `{"sensors":[{"sensor":"cpu-fan","quantity":"speed","unit":"rpm"},` +
-			`{"sensor":"cpu-thermal","quantity":"temperature","unit":"°C"},{"sensor":"supply","quantity":"voltage","unit":"V","label":"5V"}],"total":3}`},
-		{"sensor_list", `{"offset":2}`, `{"sensors":[{"sensor":"supply","quantity":"voltage","unit":"V","label":"5V"}],"total":3}`},
-		{"sensor_read", `{"sensor":"cpu-thermal"}`, `{"sensor":"cpu-thermal","value":47.597,"unit":"°C","time":"2026-03-04T05:07:37.089Z"}`},
+		{"sensor_list", `{"match":"CPU"}`, `{"sensors":[{"sensor":"cpu-fan","quantity":"speed","unit":"rpm"},` +
+			`{"sensor":"cpu-thermal","quantity":"temperature","unit":"°C"}],"total":2}`},
+		{"sensor_list", `{"match":"temperature"}`, `{"sensors":[{"sensor":"28-0316a2790f5c","quantity":"temperature","unit":"°C"},` +
+			`{"sensor":"cpu-thermal","quantity":"temperature","unit":"°C"}],"total":2}`},
+		{"sensor_list", `{"match":"5v"}`, `{"sensors":[{"sensor":"supply","quantity":"voltage","unit":"V","label":"5V"}],"total":1}`},
+		{"sensor_list", `{"offset":6}`, `{"sensors":[{"sensor":"supply","quantity":"voltage","unit":"V","label":"5V"}],"total":7}`},
+		{"sensor_read", `{"sensor":"cpu-thermal"}`, `{"sensors":[{"sensor":"cpu-thermal","value":47.597,"unit":"°C","time":"2026-03-04T05:07:37.089Z"}]}`},
+		{"sensor_read", `{"sensor":["28-0316a2790f5c","cpu-fan"],"samples":1}`, `{"sensors":[{"sensor":"28-0316a2790f5c","value":20.187,"unit":"°C","time":"2026-03-04T05:07:37.089Z"},` +
+			`{"sensor":"cpu-fan","value":2370,"unit":"rpm","time":"2026-03-04T05:07:37.089Z"}]}`},
+		{"sensor_read", `{"sensor":["adxl345/accel_z"],"samples":4}`, `{"sensors":[{"sensor":"adxl345/accel_z","unit":"m/s²","time":"2026-03-04T05:07:37.080Z",` +
+			`"min":9.7282,"mean":9.7665,"max":9.8048,"stddev":0.031272,"values":"9.7665 9.7282 9.7665 9.8048"}],"samples":4,"seconds":0.03,"buffered":true}`},
 	} {
 		if got := c.must(tt.tool, tt.args); got != tt.want {
 			t.Errorf("%s %s\ngot  %s\nwant %s", tt.tool, tt.args, got, tt.want)
@@ -361,34 +401,35 @@ func TestErrorsSayWhatIsAllowed(t *testing.T) {
 	}
 	for _, tt := range []struct{ tool, args, want string }{
 		{"board_info", `{"verbose":true}`, `there is no parameter "verbose"; none are taken`},
-		{"gpio_list", `{"offset":-1}`, `parameter "offset" is -1; it is a whole number from 0 to 1000000: next of the page before`},
-		{"gpio_list", `{"match":7}`, `parameter "match" is a number; it is a string: part of the name, in any case`},
-		{"gpio_read", `{}`, `parameter "lines" is missing; it is an array of 1 to 64 strings, required: names from gpio_list`},
-		{"gpio_read", `{"lines":[]}`, `parameter "lines" has 0 elements; it is an array of 1 to 64 strings, required: names from gpio_list`},
+		{"gpio_list", `{"offset":-1}`, `offset is -1; 0 to 1000000 are allowed`},
+		{"gpio_list", `{"match":7}`, `parameter "match" is a number; it is a string: part of a name`},
+		{"gpio_read", `{}`, `parameter "lines" is missing; it is an array of 1 to 64 strings, required`},
+		{"gpio_read", `{"lines":[]}`, `parameter "lines" has 0 elements; it is an array of 1 to 64 strings, required`},
 		{"gpio_read", `{"Lines":["GPIO17"]}`, `there is no parameter "Lines"; allowed: lines`},
 		{"gpio_read", `{"lines":["GPIO17","GPIO99"]}`, `line "GPIO99" not found; gpio_list shows 54 lines`},
 		{"gpio_read", `{"lines":["GPIO5"]}`, `line "GPIO5": in use by "another process" (EBUSY); gpio_list shows which lines are free`},
-		{"gpio_write", `{"line":"GPIO17"}`, `parameter "level" is missing; it is a whole number from 0 to 1, required: 1 high, 0 low, reversed where active_low`},
-		{"gpio_write", `{"line":"GPIO17","level":2}`, `parameter "level" is 2; it is a whole number from 0 to 1, required: 1 high, 0 low, reversed where active_low`},
-		{"gpio_write", `{"line":"GPIO17","level":1,"for_ms":0}`, `parameter "for_ms" is 0; it is a whole number from 1 to 86400000: ` +
-			`milliseconds until the line returns to its former state; a further for_ms extends this, a write without it cancels it`},
+		{"gpio_write", `{"line":"GPIO17"}`, `parameter "level" is missing; it is a whole number from 0 to 1, required`},
+		{"gpio_write", `{"line":"GPIO17","level":2}`, `parameter "level" is 2; it is a whole number from 0 to 1, required`},
+		{"gpio_write", `{"line":"GPIO17","level":1,"for_ms":0}`, `for_ms is 0; 1 to 86400000 are allowed`},
 		{"gpio_write", `{"line":"GPIO99","level":1}`, `line "GPIO99" not found; gpio_list shows 54 lines`},
 		{"gpio_write", `{"line":"GPIO8","level":1}`, `line "GPIO8": in use by "spi0 CS0" (EBUSY); gpio_list shows which lines are free`},
 
 		{"i2c_scan", `{"bus":3}`, `i2c-3 not found; the board has i2c-1`},
 		{"i2c_scan", `{"bus":-9223372036854775808}`, `i2c--9223372036854775808 not found; the board has i2c-1`},
 		{"i2c_scan", `{"first":"0x70","last":"0x08"}`, `first 0x70 is above last 0x08; give the lower address first`},
-		{"i2c_read", `{"address":"0x78"}`, `parameter "address" is 0x78; it is a number as a string such as "0x76" or "118", from 0x8 to 0x77, required: 7-bit, without the R/W bit`},
+		{"i2c_read", `{"address":"0x78"}`, `address 0x78 is above 0x77; if it is the data sheet's with the R/W bit, it is 0x3c here; one of 10 bits goes with i2c_transfer and ten_bit`},
 		{"i2c_read", `{"address":"0x20"}`, `i2c-1 address 0x20: no acknowledge (EREMOTEIO); check the wiring and the address with i2c_scan`},
 		{"i2c_read", `{"address":"0x68"}`, `i2c-1 address 0x68: in use by the kernel's driver "rtc-ds1307" (EBUSY); i2c_scan shows which addresses are free`},
 		{"i2c_read", `{"address":"0x50","register":"0x120"}`, `register 0x120 does not fit in 1 byte; 0x00 to 0xff are allowed, or give register_width 2`},
 		{"i2c_read", `{"address":"0x50","register_width":2}`, `register_width is 2, but there is no register; give both or neither`},
-		{"i2c_read", `{"address":"0x50","length":257}`, `parameter "length" is 257; it is a whole number from 1 to 256: bytes, default 1`},
-		{"i2c_write", `{"address":"0x50","data":"0"}`, `parameter "data" is "0"; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex, such as "0a ff"`},
-		{"i2c_write", `{"address":"0x50","data":""}`, `parameter "data" has 0 bytes; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex, such as "0a ff"`},
+		{"i2c_read", `{"address":"0x50","length":257}`, `length is 257; 0 to 256 are allowed`},
+		{"i2c_write", `{"address":"0x50","data":"0"}`, `parameter "data" is "0"; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex; SMBus block: count first`},
+		{"i2c_write", `{"address":"0x50","data":""}`, `parameter "data" has 0 bytes; it is a string of hex digits such as "0a ff" from 1 to 256 bytes, required: hex; SMBus block: count first`},
 
-		{"sensor_read", `{}`, `parameter "sensor" is missing; it is a string of at most 128 bytes, required: name from sensor_list`},
-		{"sensor_read", `{"sensor":"oven"}`, `sensor "oven" not found; sensor_list shows 3 sensors`},
+		{"sensor_read", `{}`, `parameter "sensor" is missing; it is an array of 1 to 16 strings, required`},
+		{"sensor_read", `{"sensor":"supply","samples":1001}`, `samples is 1001; 1 to 1000 are allowed, default 1`},
+		{"sensor_read", `{"sensor":"supply","samples":-1}`, `samples is -1; 1 to 1000 are allowed, default 1`},
+		{"sensor_read", `{"sensor":"oven"}`, `sensor "oven" not found; sensor_list shows 7 sensors`},
 	} {
 		if _, got := c.call(tt.tool, tt.args); got != tt.want {
 			t.Errorf("%s %s\ngot  %s\nwant %s", tt.tool, tt.args, got, tt.want)
@@ -406,7 +447,7 @@ func TestResources(t *testing.T) {
 		{"gpio://GPIO27", `{"line":"GPIO27","direction":"in","chip":"gpiochip0","level":1}`},
 		{"gpio://GPIO%317", `{"line":"GPIO17","direction":"out","held":true,"chip":"gpiochip0","level":1}`},
 		{"gpio://WL_ON", `{"line":"WL_ON","direction":"out","owner":"reset","active_low":true,"chip":"gpiochip0"}`},
-		{"sensor://cpu-thermal", c.must("sensor_read", `{"sensor":"cpu-thermal"}`)},
+		{"sensor://cpu-thermal", strings.TrimSuffix(strings.TrimPrefix(c.must("sensor_read", `{"sensor":"cpu-thermal"}`), `{"sensors":[`), `]}`)},
 	} {
 		a, raw := c.ask("resources/read", fmt.Sprintf(`"uri":%q`, tt.uri))
 		if len(a.Result.Contents) != 1 || a.Result.Contents[0].Text != tt.want || a.Result.Contents[0].MIMEType != "application/json" {
@@ -415,7 +456,7 @@ func TestResources(t *testing.T) {
 	}
 	for uri, want := range map[string]string{
 		"gpio://GPIO99": `line "GPIO99" not found; gpio_list shows 54 lines`,
-		"sensor://oven": `sensor "oven" not found; sensor_list shows 3 sensors`,
+		"sensor://oven": `sensor "oven" not found; sensor_list shows 7 sensors`,
 	} {
 		if a, raw := c.ask("resources/read", fmt.Sprintf(`"uri":%q`, uri)); a.Error.Code != -32602 || a.Error.Message != want {
 			t.Errorf("%s\ngot  %s\nwant %s", uri, raw, want)
@@ -433,7 +474,7 @@ func TestCompletion(t *testing.T) {
 		{`"type":"ref/resource","uri":"gpio://{line}"`, "line", "sd", "SD1_CLK SD1_CMD SD1_DATA0 SD1_DATA1 SD1_DATA2 SD1_DATA3 SDA0 " +
 			"SD_CLK_R SD_CMD_R SD_DATA0_R SD_DATA1_R SD_DATA2_R SD_DATA3_R"},
 		{`"type":"ref/resource","uri":"gpio://{line}"`, "line", "é", ""},
-		{`"type":"ref/resource","uri":"sensor://{name}"`, "name", "", "cpu-fan cpu-thermal supply"},
+		{`"type":"ref/resource","uri":"sensor://{name}"`, "name", "", "28-0316a2790f5c adxl345/accel_x adxl345/accel_y adxl345/accel_z cpu-fan cpu-thermal supply"},
 		{`"type":"ref/prompt","name":"check_wiring"`, "line", "gpio17", "GPIO17"},
 		{`"type":"ref/prompt","name":"find_i2c_device"`, "bus", "", "1"},
 		{`"type":"ref/prompt","name":"find_i2c_device"`, "device", "B", ""},

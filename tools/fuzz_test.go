@@ -20,6 +20,9 @@ func FuzzCall(f *testing.F) {
 		`{"address":"0x50","register":"0x120","register_width":2,"length":256}`, `{"address":118,"register":208,"length":1e0}`,
 		`{"address":"0x50","data":"00 01 02"}`, `{"bus":-9223372036854775808,"address":"0x76"}`, `{"match":"gpio","offset":1000000}`,
 		`{"sensor":"cpu-thermal"}`, `{"sensor":"\ud83d\ude00"}`, `{"offset":3}`, `{"line":"GPIO17","line":"GPIO18","level":0}`,
+		`{"sensor":["adxl345/accel_x","supply"],"samples":2}`, `{"sensor":"adxl345/accel_z","samples":3}`, `{"sensor":[""],"samples":-1}`,
+		`{"port":"ttyUSB0","data":"*IDN?\n","until":"\n|x","timeout_ms":1}`, `{"port":"ttyUSB1","data":"0a","hex":true,"length":1,"mode":"9600 7e1"}`,
+		`{"target":"ttyUSB1","address":0,"values":"1,2","type":"u16"}`, `{"target":"192.0.2.10","address":2,"kind":"input","type":"f32 little"}`,
 		`{"device":"BME280\u0000\"","bus":"\\"}`,
 	} {
 		f.Add([]byte(s))
@@ -29,7 +32,7 @@ func FuzzCall(f *testing.F) {
 			return // package rpc refuses it before any tool sees it
 		}
 		args = bytes.ReplaceAll(bytes.ReplaceAll(args, []byte("\n"), nil), []byte("\r"), nil)
-		b := sim.Open(sim.Wiring{})
+		b := sim.Open(fullWiring)
 		defer b.Close()
 		cat, guard := Catalogue(b, "0.1.0", func(err error) { t.Error(err) })
 		defer guard.Close()

@@ -28,10 +28,10 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 		rpc.Tool{
 			Name:        "gpio_list",
 			Title:       "List lines",
-			Description: "The board's digital lines. One with an owner is used by the kernel or another process and can be neither read nor written.",
+			Description: "Digital lines. One with an owner is in use, and refused.",
 			Hints:       reads,
 			Params: []rpc.Param{
-				{Name: "match", Type: rpc.String, Description: "part of the name, in any case"},
+				{Name: "match", Type: rpc.String, Description: "part of a name"},
 				offsetParam,
 			},
 			Result: append([]rpc.Field{
@@ -42,10 +42,10 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 		rpc.Tool{
 			Name:        "gpio_read",
 			Title:       "Read lines",
-			Description: "The levels of lines: 1 high, 0 low, reversed where active_low. An output keeps its level.",
+			Description: "1 high, 0 low; reversed where active_low.",
 			Hints:       reads,
 			Params: []rpc.Param{
-				{Name: "lines", Type: rpc.Strings, Required: true, Max: maxName, MaxItems: maxLinesRead, Description: "names from gpio_list"},
+				{Name: "lines", Type: rpc.Strings, Required: true, Max: maxName, MaxItems: maxLinesRead},
 			},
 			Result: []rpc.Field{
 				{Name: "lines", Type: rpc.Objects, Fields: []rpc.Field{
@@ -57,16 +57,14 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 			Run:   t.read,
 		},
 		rpc.Tool{
-			Name:  "gpio_write",
-			Title: "Write a line",
-			Description: "Make a line an output at a level. It is held so while this server runs; when the server ends, the line goes back to how it was. " +
-				"Know what is connected before you drive it.",
-			Hints: rpc.Hints{Destructive: true},
+			Name:        "gpio_write",
+			Title:       "Write a line",
+			Description: "Make a line an output until this server ends; then it is as it was. Know what is connected first.",
+			Hints:       rpc.Hints{Destructive: true},
 			Params: []rpc.Param{
-				{Name: "line", Type: rpc.String, Required: true, Max: maxName, Description: "name from gpio_list"},
-				{Name: "level", Type: rpc.Integer, Required: true, Min: 0, Max: 1, Description: "1 high, 0 low, reversed where active_low"},
-				{Name: "for_ms", Type: rpc.Integer, Min: 1, Max: maxPulse.Milliseconds(), Description: "milliseconds until the line returns to its former state; " +
-					"a further for_ms extends this, a write without it cancels it"},
+				{Name: "line", Type: rpc.String, Required: true, Max: maxName},
+				{Name: "level", Type: rpc.Integer, Required: true, Min: 0, Max: 1},
+				{Name: "for_ms", Type: rpc.Integer, Description: "then back; another extends, a write without ends it"},
 			},
 			Result: []rpc.Field{
 				{Name: "line", Type: rpc.String},
@@ -79,7 +77,8 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 			},
 			Queue: t.lineQueue,
 			Run:   t.write,
-		})
+		},
+		t.configureTool(), t.waitTool(), t.pulseTool())
 	cat.Templates = append(cat.Templates, rpc.Template{
 		Prefix:      "gpio://",
 		Param:       rpc.Param{Name: "line", Type: rpc.String, Required: true, Complete: t.complete},
@@ -101,6 +100,7 @@ var lineFields = []rpc.Field{
 	{Name: "active_low", Type: rpc.Boolean, Optional: true},
 	{Name: "bias", Type: rpc.String, Optional: true, Description: "off, up or down"},
 	{Name: "drive", Type: rpc.String, Optional: true, Description: "open_drain or open_source"},
+	{Name: "debounce_us", Type: rpc.Integer, Optional: true},
 	{Name: "chip", Type: rpc.String, Optional: true},
 }
 
@@ -114,13 +114,17 @@ type gpioTools struct {
 }
 
 func (t *gpioTools) list(c *rpc.Call) error {
+	offset, err := bounded(c, 1, "offset", 0, maxOffset, 0)
+	if err != nil {
+		return err
+	}
 	lines, err := t.gpio.Lines(nil)
 	if err != nil {
 		return err
 	}
 	match := strings.ToLower(c.Str(0))
 	several := countChips(lines) > 1
-	p := page{offset: int(c.Int(1))}
+	p := page{offset: int(offset)}
 	var item []byte
 	c.Out = append(c.Out, `{"lines":[`...)
 	for i := range lines {
@@ -145,23 +149,7 @@ func appendLine(dst []byte, l *device.Line, chip bool) []byte {
 	if l.Held {
 		dst = append(dst, `,"held":true`...)
 	}
-	if l.ActiveLow {
-		dst = append(dst, `,"active_low":true`...)
-	}
-	switch l.Bias {
-	case device.BiasOff:
-		dst = append(dst, `,"bias":"off"`...)
-	case device.BiasUp:
-		dst = append(dst, `,"bias":"up"`...)
-	case device.BiasDown:
-		dst = append(dst, `,"bias":"down"`...)
-	}
-	switch l.Drive {
-	case device.OpenDrain:
-		dst = append(dst, `,"drive":"open_drain"`...)
-	case device.OpenSource:
-		dst = append(dst, `,"drive":"open_source"`...)
-	}
+	dst = appendElectrical(dst, l.ActiveLow, l.Bias, l.Drive, l.Debounce)
 	if chip {
 		dst = wire.AppendString(wire.AppendKey(dst, "chip"), l.Chip)
 	}
@@ -202,8 +190,12 @@ func (t *gpioTools) write(c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
+	ms, err := bounded(c, 2, "for_ms", 1, maxPulse.Milliseconds(), 0)
+	if err != nil {
+		return err
+	}
 	level := device.Level(c.Int(1))
-	before, err := t.guard.write(line, level, time.Duration(c.Int(2))*time.Millisecond)
+	before, err := t.guard.write(line, level, time.Duration(ms)*time.Millisecond)
 	if err != nil {
 		return err
 	}

@@ -10,16 +10,18 @@ import (
 	"boardhand/device"
 )
 
-// Guard writes lines and ends pulses: when a pulse's time has passed, it puts
-// the line back to how it stood before the pulse began. Its timers are its own,
-// so they run while the dispatcher is busy and a bus hangs. It is safe for use
-// by several goroutines at once.
+// Guard writes and configures lines and ends pulses: when a pulse's time has
+// passed, it puts the line back to how it stood before the pulse began. Its
+// timers are its own, so they run while the dispatcher is busy and a bus hangs.
+// It is safe for use by several goroutines at once.
 //
-// A pulse on a line that is in a pulse extends it. A plain write ends a pulse
-// and stays.
+// A pulse on a line that is in a pulse extends it. A plain write and a
+// configuration end a pulse and stay. A train of pulses ends at the next of any
+// of them.
 type Guard struct {
 	gpio   device.GPIO // nil where the board has no lines
 	report func(error)
+	sleep  func(time.Duration) // of a train
 	active atomic.Int32
 	closed atomic.Bool
 
@@ -33,12 +35,13 @@ type output struct {
 	line  knownLine
 
 	mu sync.Mutex // held while the line is acted on, which can take long where it is behind a bus
-	// rest is how the line stands between pulses: held says that a plain write has
-	// made it an output at level. It is not what the pin shows, which others may pull.
-	held  bool
-	level device.Level
+	// How the line stands between pulses: held says that a plain write or a
+	// configuration has made it so. It is not what the pin shows, which others may pull.
+	held bool
+	rest device.Config
 
 	pulsing bool
+	trains  int // counts up with each edge of a train and with all else that is done
 	until   time.Time
 	timer   *time.Timer
 	tries   int // to put the line back, which failed
@@ -55,7 +58,7 @@ func newGuard(gpio device.GPIO, report func(error)) *Guard {
 	if report == nil {
 		report = func(error) {}
 	}
-	return &Guard{gpio: gpio, report: report, outputs: make(map[string]*output)}
+	return &Guard{gpio: gpio, report: report, sleep: sleepExactly, outputs: make(map[string]*output)}
 }
 
 // Active is how many pulses are running: while there are any, a timer is set.
@@ -91,8 +94,7 @@ func (g *Guard) write(line knownLine, level device.Level, pulse time.Duration) (
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if g.closed.Load() {
-		return device.State{}, &device.Error{Subject: fmt.Sprintf("line %q", line.name), Kind: device.ErrUnplugged,
-			Reason: "not written, as the server is ending"}
+		return device.State{}, errEnding(line.name, "not written")
 	}
 	before, err := g.gpio.Write(line.name, level)
 	if err != nil {
@@ -100,20 +102,48 @@ func (g *Guard) write(line knownLine, level device.Level, pulse time.Duration) (
 	}
 	if pulse == 0 {
 		o.stop()
-		o.held, o.level = true, level
+		o.held = true
+		o.rest.Direction, o.rest.Level = device.Out, level
 		return before, nil
 	}
-	if !o.pulsing {
-		o.pulsing = true
-		g.active.Add(1)
-	}
-	o.until = time.Now().Add(pulse)
-	if o.timer == nil {
-		o.timer = time.AfterFunc(pulse, o.expire)
-	} else {
-		o.timer.Reset(pulse)
-	}
+	o.pulse(pulse)
 	return before, nil
+}
+
+func errEnding(line, what string) error {
+	return &device.Error{Subject: fmt.Sprintf("line %q", line), Kind: device.ErrUnplugged, Reason: what + ", as the server is ending"}
+}
+
+// configure sets a line up for good. When it fails, nothing has changed: a pulse
+// that was running goes on.
+func (g *Guard) configure(line knownLine, change func(*device.Config) error) (before, after device.Config, err error) {
+	o := g.output(line)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if g.closed.Load() {
+		return before, after, errEnding(line.name, "not changed")
+	}
+	before, after, err = g.gpio.Configure(line.name, change)
+	if err != nil {
+		return before, after, err
+	}
+	o.stop()
+	o.held, o.rest = true, after
+	return before, after, nil
+}
+
+// release ends what was written and configured: the line is as it was before the
+// first of it.
+func (g *Guard) release(line knownLine) error {
+	o := g.output(line)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := g.gpio.Release(line.name); err != nil {
+		return err
+	}
+	o.stop()
+	o.held, o.rest = false, device.Config{}
+	return nil
 }
 
 func (g *Guard) output(line knownLine) *output {
@@ -153,8 +183,24 @@ func (o *output) expire() {
 
 // The caller of each of these has the output's lock.
 
+// pulse begins a pulse, or extends it, to end in so long.
+func (o *output) pulse(d time.Duration) {
+	o.trains++
+	if !o.pulsing {
+		o.pulsing = true
+		o.guard.active.Add(1)
+	}
+	o.until = time.Now().Add(d)
+	if o.timer == nil {
+		o.timer = time.AfterFunc(d, o.expire)
+	} else {
+		o.timer.Reset(d)
+	}
+}
+
 // stop ends a pulse and leaves the line as it is.
 func (o *output) stop() {
+	o.trains++
 	if o.pulsing {
 		o.pulsing, o.tries = false, 0
 		o.timer.Stop()
@@ -165,13 +211,30 @@ func (o *output) stop() {
 // back puts the line back to how it stood before its pulse.
 func (o *output) back() error {
 	var err error
-	if o.held {
-		_, err = o.guard.gpio.Write(o.line.name, o.level)
-	} else {
+	switch {
+	case !o.held:
 		err = o.guard.gpio.Release(o.line.name)
+	case o.rest.Direction == device.Out:
+		_, err = o.guard.gpio.Write(o.line.name, o.rest.Level)
+	default:
+		_, _, err = o.guard.gpio.Configure(o.line.name, func(c *device.Config) error { *c = o.rest; return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("line %q may still have the level of its pulse, which has ended: %w", o.line.name, err)
 	}
 	return nil
+}
+
+// backSoon ends the pulse that runs and puts the line back, at once or, where that
+// fails, as soon as the timer's tries succeed.
+func (o *output) backSoon() error {
+	err := o.back()
+	if err != nil && !errors.Is(err, device.ErrUnplugged) {
+		o.until = time.Now().Add(retryEvery)
+		o.timer.Reset(retryEvery)
+		o.trains++
+		return err
+	}
+	o.stop()
+	return err
 }

@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"boardhand/device"
 	"boardhand/rpc"
@@ -16,6 +18,8 @@ import (
 const (
 	firstAddr = 0x08
 	lastAddr  = 0x77
+
+	lastTenBit = 0x3ff
 )
 
 // maxTransfer is how many bytes one i2c_read or i2c_write may move: a page of
@@ -24,26 +28,23 @@ const maxTransfer = 256
 
 func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 	t := &i2cTools{i2c}
-	bus := rpc.Param{Name: "bus", Type: rpc.Integer, Description: "default: the only one"}
-	address := rpc.Param{Name: "address", Type: rpc.Hex, Required: true, Min: firstAddr, Max: lastAddr,
-		Description: "7-bit, without the R/W bit"}
-	register := rpc.Param{Name: "register", Type: rpc.Hex, Min: 0, Max: 0xffff,
-		Description: "default: none is sent"}
-	width := rpc.Param{Name: "register_width", Type: rpc.Integer, Min: 1, Max: 2,
-		Description: "bytes of the register's number: default 1; EEPROMs above 2 KB have 2"}
+	bus := rpc.Param{Name: "bus", Type: rpc.Integer}
+	address := rpc.Param{Name: "address", Type: rpc.Hex, Required: true, Min: firstAddr, Max: 0xff}
+	register := rpc.Param{Name: "register", Type: rpc.Hex, Min: 0, Max: 0xffff}
+	width := rpc.Param{Name: "register_width", Type: rpc.Integer}
 	addressField := rpc.Field{Name: "address", Type: rpc.String}
 	registerField := rpc.Field{Name: "register", Type: rpc.String, Optional: true}
 	busField := rpc.Field{Name: "bus", Type: rpc.Integer}
 	cat.Tools = append(cat.Tools,
 		rpc.Tool{
 			Name:        "i2c_scan",
-			Title:       "Scan an I2C bus",
-			Description: "Addresses at which devices answer. One with a driver belongs to the kernel: i2c_read and i2c_write refuse it.",
+			Title:       "Scan a bus",
+			Description: "Addresses that answer; a driver's is refused elsewhere.",
 			Hints:       rpc.Hints{ReadOnly: true, Idempotent: true},
 			Params: []rpc.Param{
 				bus,
-				{Name: "first", Type: rpc.Hex, Min: firstAddr, Max: lastAddr, Description: "default 0x08"},
-				{Name: "last", Type: rpc.Hex, Min: firstAddr, Max: lastAddr, Description: "default 0x77"},
+				{Name: "first", Type: rpc.Hex, Min: firstAddr, Max: lastAddr},
+				{Name: "last", Type: rpc.Hex, Min: firstAddr, Max: lastAddr},
 			},
 			Result: []rpc.Field{
 				busField,
@@ -51,18 +52,21 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 					addressField,
 					{Name: "driver", Type: rpc.String, Optional: true},
 				}},
+				{Name: "stopped_before", Type: rpc.String, Optional: true, Description: "where the time was up: go on with it as first"},
+				{Name: "functions", Type: rpc.Strings, Description: "what the adapter can do"},
 			},
 			Queue: t.queue,
 			Run:   t.scan,
 		},
 		rpc.Tool{
 			Name:        "i2c_read",
-			Title:       "Read from an I2C device",
-			Description: "Read bytes, after a repeated start if a register is given. Some devices clear flags that are read.",
+			Title:       "Read from I2C",
+			Description: "With register: after a repeated start. Some devices clear what is read.",
 			Hints:       rpc.Hints{ReadOnly: true},
 			Params: []rpc.Param{
-				bus, address, register, width,
-				{Name: "length", Type: rpc.Integer, Min: 1, Max: maxTransfer, Description: "bytes, default 1"},
+				bus, address, register,
+				{Name: "register_width", Type: rpc.Integer, Description: "2 for EEPROMs above 2 KB"},
+				{Name: "length", Type: rpc.Integer, Description: "0: SMBus block"},
 			},
 			Result: []rpc.Field{busField, addressField, registerField,
 				{Name: "data", Type: rpc.String, Description: "hex"}},
@@ -71,17 +75,31 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 		},
 		rpc.Tool{
 			Name:        "i2c_write",
-			Title:       "Write to an I2C device",
-			Description: "Write bytes, after the register's number if one is given. It can change the device for good: know its data sheet.",
+			Title:       "Write to I2C",
+			Description: "Can change a device for good: know its data sheet.",
 			Hints:       rpc.Hints{Destructive: true},
 			Params: []rpc.Param{
 				bus, address, register, width,
-				{Name: "data", Type: rpc.Bytes, Required: true, Min: 1, Max: maxTransfer, Description: `hex, such as "0a ff"`},
+				{Name: "data", Type: rpc.Bytes, Required: true, Min: 1, Max: maxTransfer, Description: "hex; SMBus block: count first"},
 			},
 			Result: []rpc.Field{busField, addressField, registerField,
 				{Name: "written", Type: rpc.Integer, Description: "bytes of data"}},
 			Queue: t.queue,
 			Run:   t.write,
+		},
+		rpc.Tool{
+			Name:        "i2c_transfer",
+			Description: `One transaction: "w 0a ff" writes, "r 4" reads, "rb" an SMBus block, "r@51 4" elsewhere.`,
+			Hints:       rpc.Hints{Destructive: true},
+			Params: []rpc.Param{
+				bus,
+				{Name: "address", Type: rpc.Hex, Min: firstAddr, Max: lastTenBit},
+				{Name: "messages", Type: rpc.Strings, Required: true, Max: maxMessage, MaxItems: device.MaxMessages},
+				{Name: "ten_bit", Type: rpc.Boolean},
+			},
+			Result: []rpc.Field{busField, {Name: "read", Type: rpc.Strings, Description: "hex, one for each read"}},
+			Queue:  t.queue,
+			Run:    t.transfer,
 		})
 }
 
@@ -89,17 +107,22 @@ type i2cTools struct{ i2c device.I2C }
 
 // bus finds the bus that argument 0 names, or the only one.
 func (t *i2cTools) bus(c *rpc.Call) (int, error) {
+	b, err := t.adapter(c)
+	return b.Number, err
+}
+
+func (t *i2cTools) adapter(c *rpc.Call) (device.Bus, error) {
 	buses, err := t.i2c.Buses(nil)
 	if err != nil {
-		return 0, err
+		return device.Bus{}, err
 	}
 	if !c.Has(0) && len(buses) == 1 {
-		return buses[0].Number, nil
+		return buses[0], nil
 	}
 	var names []string
 	for _, b := range buses {
 		if c.Has(0) && int64(b.Number) == c.Int(0) {
-			return b.Number, nil
+			return b, nil
 		}
 		names = append(names, busName(b.Number))
 	}
@@ -108,9 +131,9 @@ func (t *i2cTools) bus(c *rpc.Call) (int, error) {
 		have = "the board has " + strings.Join(names, ", ")
 	}
 	if !c.Has(0) {
-		return 0, errors.New(`parameter "bus" is missing; ` + have)
+		return device.Bus{}, errors.New(`parameter "bus" is missing; ` + have)
 	}
-	return 0, &device.Error{Subject: "i2c-" + strconv.FormatInt(c.Int(0), 10), Kind: device.ErrNotFound, Hint: have}
+	return device.Bus{}, &device.Error{Subject: "i2c-" + strconv.FormatInt(c.Int(0), 10), Kind: device.ErrNotFound, Hint: have}
 }
 
 // queue is the bus's own: only of a bus that exists, so that nobody makes queues up.
@@ -123,7 +146,7 @@ func (t *i2cTools) queue(c *rpc.Call) string {
 }
 
 func (t *i2cTools) scan(c *rpc.Call) error {
-	bus, err := t.bus(c)
+	bus, err := t.adapter(c)
 	if err != nil {
 		return err
 	}
@@ -132,16 +155,25 @@ func (t *i2cTools) scan(c *rpc.Call) error {
 		return fmt.Errorf("first %#02x is above last %#02x; give the lower address first", first, last)
 	}
 	if c.Wanted(rpc.LogInfo) {
-		c.Log(rpc.LogInfo, "i2c", fmt.Sprintf("scanning i2c-%d from %#02x to %#02x", bus, first, last))
+		c.Log(rpc.LogInfo, "i2c", fmt.Sprintf("scanning i2c-%d from %#02x to %#02x", bus.Number, first, last))
 	}
-	found, err := t.i2c.Scan(bus, first, last, nil, device.Scanning{
-		Progress: func(done, total int) { c.Progress(float64(done), float64(total), "addresses") },
-		Stop:     c.Cancelled,
+	done := 0
+	inTime := pace(c.Deadline())
+	found, err := t.i2c.Scan(bus.Number, first, last, nil, device.Scanning{
+		Progress: func(n, total int) {
+			done = n
+			c.Progress(float64(n), float64(total), "addresses")
+		},
+		Stop: func() bool { return c.Cancelled() || !inTime() },
 	})
-	if err != nil {
+	outOfTime := errors.Is(err, device.ErrCancelled)
+	if err != nil && !outOfTime {
+		for _, o := range found {
+			err = fmt.Errorf("%w; 0x%02x has the driver %s", err, o.Addr, o.Driver)
+		}
 		return err
 	}
-	dst := wire.AppendInt(append(c.Out, `{"bus":`...), int64(bus))
+	dst := wire.AppendInt(append(c.Out, `{"bus":`...), int64(bus.Number))
 	dst = append(dst, `,"found":[`...)
 	for _, o := range found {
 		dst = wire.AppendAddr(append(wire.AppendSep(dst), `{"address":`...), o.Addr)
@@ -150,8 +182,29 @@ func (t *i2cTools) scan(c *rpc.Call) error {
 		}
 		dst = append(dst, '}')
 	}
+	dst = append(dst, ']')
+	if outOfTime {
+		dst = wire.AppendAddr(wire.AppendKey(dst, "stopped_before"), first+uint16(done))
+	}
+	dst = append(wire.AppendKey(dst, "functions"), '[')
+	for _, name := range bus.Functions.AppendNames(nil) {
+		dst = wire.AppendString(wire.AppendSep(dst), name)
+	}
 	c.Out = append(dst, `]}`...)
 	return nil
+}
+
+// pace gives a function to be asked before each step of something, which says
+// whether a step as long as the longest before it still ends in time before the
+// deadline. Without a deadline there is always time.
+func pace(deadline time.Time) func() bool {
+	longest, last := answerEarly, time.Now()
+	return func() bool {
+		now := time.Now()
+		longest = max(longest, now.Sub(last))
+		last = now
+		return deadline.IsZero() || now.Add(longest+answerEarly).Before(deadline)
+	}
 }
 
 func (t *i2cTools) read(c *rpc.Call) error {
@@ -159,12 +212,30 @@ func (t *i2cTools) read(c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
+	addr, err := checkAddress(c.Int(1), false)
+	if err != nil {
+		return err
+	}
 	pointer, err := appendRegister(nil, c)
 	if err != nil {
 		return err
 	}
-	data := make([]byte, c.IntOr(4, 1))
-	if err := t.i2c.Transfer(bus, uint16(c.Int(1)), pointer, data); err != nil {
+	length, err := bounded(c, 4, "length", 0, maxTransfer, 1)
+	if err != nil {
+		return err
+	}
+	data := make([]byte, length)
+	switch {
+	case length > 0:
+		err = t.i2c.Transfer(bus, addr, pointer, data)
+	case len(pointer) != 1:
+		return errors.New("length is 0, which is an SMBus block; that needs a register of 1 byte, its command")
+	default:
+		data = make([]byte, 1+device.MaxBlock)
+		err = t.i2c.Transact(bus, []device.Message{{Addr: addr, Data: pointer}, {Addr: addr, Read: true, Block: true, Data: data}})
+		data = blockOf(data)
+	}
+	if err != nil {
 		return err
 	}
 	dst := wire.AppendHex(wire.AppendKey(appendTarget(c, bus), "data"), data)
@@ -172,8 +243,15 @@ func (t *i2cTools) read(c *rpc.Call) error {
 	return nil
 }
 
+// blockOf is what of data, which was read as a block, is valid.
+func blockOf(data []byte) []byte { return data[1 : 1+min(int(data[0]), device.MaxBlock)] }
+
 func (t *i2cTools) write(c *rpc.Call) error {
 	bus, err := t.bus(c)
+	if err != nil {
+		return err
+	}
+	addr, err := checkAddress(c.Int(1), false)
 	if err != nil {
 		return err
 	}
@@ -182,7 +260,7 @@ func (t *i2cTools) write(c *rpc.Call) error {
 		return err
 	}
 	data := c.Bytes(4)
-	if err := t.i2c.Transfer(bus, uint16(c.Int(1)), append(message, data...), nil); err != nil {
+	if err := t.i2c.Transfer(bus, addr, append(message, data...), nil); err != nil {
 		return err
 	}
 	dst := wire.AppendInt(wire.AppendKey(appendTarget(c, bus), "written"), int64(len(data)))
@@ -190,11 +268,119 @@ func (t *i2cTools) write(c *rpc.Call) error {
 	return nil
 }
 
+// checkAddress is the address as the device has it.
+func checkAddress(addr int64, tenBit bool) (uint16, error) {
+	switch {
+	case tenBit:
+		return device.TenBit | uint16(addr), nil
+	case addr > lastAddr && addr <= 0xff:
+		return 0, fmt.Errorf("address %#x is above 0x77; if it is the data sheet's with the R/W bit, it is %#02x here; one of 10 bits goes with i2c_transfer and ten_bit", addr, addr>>1)
+	case addr > lastAddr:
+		return 0, fmt.Errorf("address %#x is above 0x77; one of 10 bits needs ten_bit", addr)
+	}
+	return uint16(addr), nil
+}
+
+const (
+	// maxMessage is the longest message of an i2c_transfer, as text.
+	maxMessage = 4 * maxTransfer
+	// maxTransferred is how many bytes all reads of an i2c_transfer may have
+	// together: an answer below 8 KB.
+	maxTransferred = 1024
+)
+
+func (t *i2cTools) transfer(c *rpc.Call) error {
+	bus, err := t.bus(c)
+	if err != nil {
+		return err
+	}
+	messages := make([]device.Message, len(c.Strs(2)))
+	sum := 0
+	for i, text := range c.Strs(2) {
+		m := &messages[i]
+		addr := int64(-1)
+		if c.Has(1) {
+			addr = c.Int(1)
+		}
+		if *m, err = parseMessage(text, addr, c.Bool(3)); err != nil {
+			return fmt.Errorf("message %d, %.40q: %w", i+1, text, err)
+		}
+		if m.Read {
+			sum += len(m.Data)
+		}
+	}
+	if sum > maxTransferred {
+		return fmt.Errorf("%d bytes to read; %d in all are allowed", sum, maxTransferred)
+	}
+	if err := t.i2c.Transact(bus, messages); err != nil {
+		return err
+	}
+	dst := wire.AppendInt(append(c.Out, `{"bus":`...), int64(bus))
+	dst = append(dst, `,"read":[`...)
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Block:
+			dst = wire.AppendHex(wire.AppendSep(dst), blockOf(m.Data))
+		case m.Read:
+			dst = wire.AppendHex(wire.AppendSep(dst), m.Data)
+		}
+	}
+	c.Out = append(dst, `]}`...)
+	return nil
+}
+
+// parseMessage reads one message of an i2c_transfer: "w 0a ff", "r 4" or "rb", each
+// with "@51" after its letters where it goes to another address than addr, which is
+// negative where there is none.
+func parseMessage(text string, addr int64, tenBit bool) (m device.Message, err error) {
+	head, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	kind, own, has := strings.Cut(head, "@")
+	if has {
+		n, err := strconv.ParseUint(strings.TrimPrefix(own, "0x"), 16, 16)
+		if err != nil || n < firstAddr || n > lastTenBit {
+			return m, fmt.Errorf("%q is no address in hex, from 08 to 77, or with ten_bit to 3ff", own)
+		}
+		addr = int64(n)
+	}
+	if addr < 0 {
+		return m, errors.New(`it has no address; give the parameter address, or one of its own as in "r@51 4"`)
+	}
+	if m.Addr, err = checkAddress(addr, tenBit); err != nil {
+		return m, err
+	}
+	rest = strings.TrimSpace(rest)
+	switch kind {
+	case "w":
+		m.Data, err = hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
+		if err != nil || len(m.Data) == 0 || len(m.Data) > maxTransfer {
+			return m, fmt.Errorf("after w come 1 to %d bytes in hex, as in %q", maxTransfer, "w 0a ff")
+		}
+	case "r":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 1 || n > maxTransfer {
+			return m, fmt.Errorf("after r comes the count of bytes, 1 to %d, as in %q", maxTransfer, "r 4")
+		}
+		m.Read, m.Data = true, make([]byte, n)
+	case "rb":
+		if rest != "" {
+			return m, errors.New("after rb comes nothing: the device tells the count")
+		}
+		m.Read, m.Block, m.Data = true, true, make([]byte, 1+device.MaxBlock)
+	default:
+		return m, errors.New(`a message begins with w, r or rb, as in "w 0a ff", "r 4", "rb"`)
+	}
+	return m, nil
+}
+
 // appendRegister appends the number of the register, argument 2, as it goes over
 // the bus, in as many bytes as argument 3 says; nothing where there is none.
 func appendRegister(dst []byte, c *rpc.Call) ([]byte, error) {
-	register, width := c.Int(2), c.IntOr(3, 1)
+	register := c.Int(2)
+	width, err := bounded(c, 3, "register_width", 1, 2, 1)
 	switch {
+	case err != nil:
+		return dst, err
 	case !c.Has(2) && c.Has(3):
 		return dst, fmt.Errorf("register_width is %d, but there is no register; give both or neither", width)
 	case !c.Has(2):

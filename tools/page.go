@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"bytes"
-
 	"boardhand/rpc"
 	"boardhand/rpc/wire"
 )
@@ -26,9 +24,11 @@ var (
 		{Name: "total", Type: rpc.Integer},
 		{Name: "next", Type: rpc.Integer, Optional: true, Description: "offset of more"},
 	}
-	offsetParam = rpc.Param{Name: "offset", Type: rpc.Integer, Min: 0, Max: 1e6,
-		Description: "next of the page before"}
+	offsetParam = rpc.Param{Name: "offset", Type: rpc.Integer}
 )
+
+// maxOffset bounds the offset of a page.
+const maxOffset = 1000000
 
 // add appends one item, a JSON value, if it belongs to the page.
 func (p *page) add(dst, item []byte) []byte {
@@ -37,8 +37,7 @@ func (p *page) add(dst, item []byte) []byte {
 	if i < p.offset || p.next > 0 {
 		return dst
 	}
-	// An item goes out twice: as it is, and as text with its quotes escaped.
-	cost := 2*len(item) + bytes.Count(item, []byte{'"'}) + bytes.Count(item, []byte{'\\'})
+	cost := answerCost(item)
 	if p.cost > 0 && p.cost+cost > pageCost {
 		p.next = i
 		return dst

@@ -21,6 +21,7 @@ type board struct {
 	devices map[string]string // paths by what a pin names
 
 	written []writtenLine // lines that boardhand holds, to be given back at its end
+	outputs []setOutput   // other outputs that it has set
 }
 
 // writtenLine is a held line: its name, and line n of the chip of a device.
@@ -179,7 +180,7 @@ var givenBack = check{"SIGTERM gives all written lines back", func(b *board) err
 			return fmt.Errorf("after the end, the kernel has %q for %s, error %w", use, l.name, err)
 		}
 	}
-	return nil
+	return b.outputsBack()
 }}
 
 // move drives the machine's moving pin up and down until stop is closed.

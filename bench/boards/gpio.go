@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -253,4 +254,137 @@ func (b *board) soon(try func() error) error {
 			return err
 		}
 	}
+}
+
+// gpioWaits checks that edges which come from outside are waited for, with their
+// times, and that a level which is there answers at once.
+func gpioWaits(name string, p pin) check {
+	return check{fmt.Sprintf("gpio_wait sees the edges of %s", name), func(b *board) error {
+		if err := b.drive(p, 0); err != nil {
+			return err
+		}
+		type waited struct {
+			Lines  []struct{ Level, Edges, Lost int }
+			Events []struct {
+				Edge string
+				Us   float64
+				Seq  int
+			}
+			TimedOut bool `json:"timed_out"`
+			WaitedMs int  `json:"waited_ms"`
+		}
+		id, err := b.mcp.request("tools/call", map[string]any{"name": "gpio_wait", "arguments": arguments{"lines": []string{name}, "count": 4, "timeout_ms": 30000}})
+		if err != nil {
+			return err
+		}
+		// While it waits, others are answered.
+		if err := b.mcp.call("ping", map[string]any{}, new(any)); err != nil {
+			return err
+		}
+		time.Sleep(time.Second)
+		for _, to := range []int{1, 0, 1, 0} {
+			if err := b.drive(p, to); err != nil {
+				return err
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		a, err := b.mcp.next()
+		if err != nil {
+			return err
+		}
+		var r toolResult
+		var got waited
+		if err := json.Unmarshal(a.Result, &r); err != nil {
+			return err
+		}
+		if err := r.decode(&got); err != nil {
+			return err
+		}
+		if a.ID != id || got.TimedOut || len(got.Events) != 4 || got.Lines[0].Edges != 4 || got.Lines[0].Lost != 0 || got.Lines[0].Level != 0 {
+			return fmt.Errorf("answer %d: %+v", a.ID, got)
+		}
+		for i, e := range got.Events {
+			if e.Edge != [...]string{"rising", "falling"}[i%2] || e.Seq != i+1 || i > 0 && e.Us < got.Events[i-1].Us+1000 {
+				return fmt.Errorf("event %d is %+v of %+v", i, e, got.Events)
+			}
+		}
+		got = waited{}
+		if err := b.mcp.tool("gpio_wait", arguments{"lines": []string{name}, "until": "low", "timeout_ms": 30000}, &got); err != nil {
+			return err
+		}
+		if got.TimedOut || got.WaitedMs > 20000 || got.Lines[0].Level != 0 {
+			return fmt.Errorf("a level that is there: %+v", got)
+		}
+		if err := b.mcp.tool("gpio_wait", arguments{"lines": []string{name}, "timeout_ms": 100}, &got); err != nil {
+			return err
+		}
+		if !got.TimedOut {
+			return fmt.Errorf("nothing came: %+v", got)
+		}
+		return nil
+	}}
+}
+
+// gpioPulses checks that a train of pulses moves the pin and leaves it as it was.
+func gpioPulses(name, parent string, n int) check {
+	return check{fmt.Sprintf("gpio_pulse of %s moves the pin and gives it back", name), func(b *board) error {
+		var got struct {
+			Count int
+			High  struct{ Min, Mean, Max float64 } `json:"high_us"`
+			Low   struct{ Min, Mean, Max float64 } `json:"low_us"`
+		}
+		if err := b.mcp.tool("gpio_pulse", arguments{"line": name, "high_us": 20000, "low_us": 5000, "count": 5}, &got); err != nil {
+			return err
+		}
+		if got.Count != 5 || got.High.Min < 20000 || got.Low.Min < 5000 || got.High.Mean < got.High.Min || got.High.Max < got.High.Mean {
+			return fmt.Errorf("%+v", got)
+		}
+		if use, err := b.lineUse(parent, n); err != nil || use != "" {
+			return fmt.Errorf("after it the kernel has %q, error %w", use, err)
+		}
+		return nil
+	}}
+}
+
+// gpioConfigures checks that the kernel has what was configured, until it is
+// given back.
+func gpioConfigures(name, parent string, n int) check {
+	return check{fmt.Sprintf("gpio_configure of %s is what the kernel has", name), func(b *board) error {
+		type config struct {
+			Direction string
+			Level     int
+			Drive     string
+			ActiveLow bool `json:"active_low"`
+		}
+		for _, step := range []struct {
+			set  string
+			want config
+			use  string
+		}{
+			{"high", config{Direction: "out", Level: 1}, "boardhand out hi"},
+			{"active_low", config{Direction: "out", ActiveLow: true}, "boardhand out hi"},
+			{"high", config{Direction: "out", Level: 1, ActiveLow: true}, "boardhand out lo"},
+			{"active_high low open_drain", config{Direction: "out", Drive: "open_drain"}, "boardhand out lo"},
+		} {
+			var got struct{ Before, After config }
+			if err := b.mcp.tool("gpio_configure", arguments{"line": name, "set": step.set}, &got); err != nil {
+				return err
+			}
+			use, err := b.lineUse(parent, n)
+			if err != nil {
+				return err
+			}
+			if got.After != step.want || use != step.use {
+				return fmt.Errorf("%q gives %+v, and the kernel has %q, want %+v and %q", step.set, got.After, use, step.want, step.use)
+			}
+		}
+		var got struct{ After config }
+		if err := b.mcp.tool("gpio_configure", arguments{"line": name, "set": "release"}, &got); err != nil {
+			return err
+		}
+		if use, err := b.lineUse(parent, n); err != nil || use != "" || got.After.Direction != "in" {
+			return fmt.Errorf("after a release: %+v, and the kernel has %q, error %w", got.After, use, err)
+		}
+		return nil
+	}}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -113,3 +114,50 @@ func hungBusHoldsUpNobody(bus, address int, line string) check {
 
 // hex is an address as the tools have it.
 func hex(address int) string { return fmt.Sprintf("0x%02x", address) }
+
+// i2cTransfers checks that one transaction with several repeated starts gives what
+// an EEPROM holds, from two places, after i2cReadsWritten.
+func i2cTransfers(bus, address int) check {
+	return check{fmt.Sprintf("i2c_transfer with 0x%02x has its reads after its writes", address), func(b *board) error {
+		var got struct{ Read []string }
+		a := arguments{"bus": bus, "address": hex(address), "messages": []string{"w 00 10", "r 4", "w 00 12", "r 2"}}
+		if err := b.mcp.tool("i2c_transfer", a, &got); err != nil {
+			return err
+		}
+		if !slices.Equal(got.Read, []string{"de ad be ef", "be ef"}) {
+			return fmt.Errorf("read %q", got.Read)
+		}
+		return b.mcp.refused("i2c_transfer", arguments{"bus": bus, "address": "0x123", "ten_bit": true, "messages": []string{"r 1"}}, "10-bit")
+	}}
+}
+
+// i2cScanInParts checks that a scan of a bus on which each address without a device
+// costs long gives what it found in time, and can go on.
+func i2cScanInParts(bus int, want map[string]string) check {
+	return check{fmt.Sprintf("i2c_scan of all of i2c-%d comes in parts", bus), func(b *board) error {
+		found := map[string]string{}
+		for first, parts := "0x08", 0; first != ""; parts++ {
+			var got struct {
+				Found         []struct{ Address, Driver string }
+				StoppedBefore string `json:"stopped_before"`
+				Functions     []string
+			}
+			if err := b.mcp.tool("i2c_scan", arguments{"bus": bus, "first": first}, &got); err != nil {
+				return err
+			}
+			for _, o := range got.Found {
+				found[o.Address] = o.Driver
+			}
+			if got.StoppedBefore == first || parts == 20 || !slices.Contains(got.Functions, "transfer") {
+				return fmt.Errorf("part %d: %+v", parts, got)
+			}
+			first = got.StoppedBefore
+		}
+		for address, driver := range want {
+			if d, ok := found[address]; !ok || d != driver {
+				return fmt.Errorf("found %v, want %v", found, want)
+			}
+		}
+		return nil
+	}}
+}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// reading is the result of sensor_read.
+// reading is one sensor in the result of sensor_read.
 type reading struct {
 	Sensor string
 	Value  float64
@@ -32,10 +32,14 @@ func (b *board) listedAndRead(name string) (*reading, error) {
 	if !listed {
 		return nil, fmt.Errorf("the list has no such temperature: %+v", list.Sensors)
 	}
-	r := &reading{}
-	if err := b.mcp.tool("sensor_read", arguments{"sensor": name}, r); err != nil {
+	var read struct{ Sensors []reading }
+	if err := b.mcp.tool("sensor_read", arguments{"sensor": name}, &read); err != nil {
 		return nil, err
 	}
+	if len(read.Sensors) != 1 {
+		return nil, fmt.Errorf("one sensor gives %+v", read.Sensors)
+	}
+	r := &read.Sensors[0]
 	if r.Sensor != name || r.Unit != "°C" || r.Time.IsZero() {
 		return nil, fmt.Errorf("the reading is %+v", r)
 	}

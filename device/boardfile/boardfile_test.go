@@ -19,6 +19,8 @@ func TestParse(t *testing.T) {
 		"dotted":       {"sim.seed = -3", sim.Wiring{Seed: -3}},
 		"no wires":     {"[sim]\nwire = []", sim.Wiring{Wires: []sim.Wire{}}},
 		"inline":       {"[sim]\nwire = [{from = \"GPIO4\", to = \"GPIO5\"}]", sim.Wiring{Wires: []sim.Wire{{From: "GPIO4", To: "GPIO5"}}}},
+		"a clock":      {"[[sim.clock]]\nline = \"GPIO5\"\nhz = 2\nedges = 10\nafter_ms = 1.5", sim.Wiring{Clocks: []sim.Clock{{Line: "GPIO5", Hz: 2, Edges: 10, AfterMs: 1.5}}}},
+		"a slow bus":   {"[[sim.slow]]\nbus = 1\nms = 300\nnack_timeout = true", sim.Wiring{Slow: []sim.Slow{{Bus: 1, Ms: 300, NackTimeout: true}}}},
 		"CRLF":         {"[sim]\r\nseed = 1\r\n", sim.Wiring{Seed: 1}},
 		"whole number": {"[[sim.jam]]\nbus = 1\nseconds = 30", sim.Wiring{Jams: []sim.Jam{{Bus: 1, Seconds: 30}}}},
 		"everything": {`
@@ -51,7 +53,7 @@ ms = 2.5
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
-	const simKeys = "; sim has seed, wire, jam, slow"
+	simKeys := "; sim has " + strings.Join(keys(reflect.TypeFor[sim.Wiring](), nil), ", ")
 	for text, want := range map[string]string{
 		"[sim]\nsed = 1":              "board.toml:2: sim.sed is no key" + simKeys,
 		"[sim]\nseed = 1\nSeed = 2":   "board.toml:3: sim.Seed is no key" + simKeys,

@@ -88,6 +88,8 @@ func Close(t *testing.T, open func() device.Board, w GPIOWiring) {
 			must(t, err)
 			_, err = b.GPIO().Write(name, 1-before[i].Level)
 			must(t, err)
+			_, _, err = b.GPIO().Configure(name, func(c *device.Config) error { c.Drive, c.ActiveLow = device.OpenDrain, true; return nil })
+			must(t, err)
 		}
 		must(t, b.Close())
 
@@ -141,6 +143,10 @@ func Close(t *testing.T, open func() device.Board, w GPIOWiring) {
 			refused(t, err, device.ErrUnplugged)
 			refused(t, g.Read([]string{w.Free}, make([]device.Level, 1)), device.ErrUnplugged)
 			refused(t, g.Release(w.Free), device.ErrUnplugged)
+			_, _, err = g.Configure(w.Free, func(*device.Config) error { return nil })
+			refused(t, err, device.ErrUnplugged)
+			_, err = g.Watch([]string{w.Free}, device.BothEdges)
+			refused(t, err, device.ErrUnplugged)
 		}
 		if c != nil {
 			_, err := c.Buses(nil)
@@ -148,11 +154,15 @@ func Close(t *testing.T, open func() device.Board, w GPIOWiring) {
 			_, err = c.Scan(1, 0x08, 0x77, nil, device.Scanning{})
 			refused(t, err, device.ErrUnplugged)
 			refused(t, c.Transfer(1, 0x50, nil, make([]byte, 1)), device.ErrUnplugged)
+			refused(t, c.Transact(1, []device.Message{{Addr: 0x50, Data: []byte{0}}}), device.ErrUnplugged)
 		}
 		if s != nil {
 			_, err := s.List(nil)
 			refused(t, err, device.ErrUnplugged)
 			_, _, err = s.Read("cpu-thermal")
+			refused(t, err, device.ErrUnplugged)
+			s.Begin([]string{"cpu-thermal", "cpu-fan"}, nil)
+			_, err = s.Capture([]string{"cpu-thermal"}, 1, nil)
 			refused(t, err, device.ErrUnplugged)
 		}
 	})

@@ -14,6 +14,12 @@ type GPIOWiring struct {
 	Standing string // an output that nobody holds, and whose level stays when it is let go
 	Owned    string // a line that the kernel or another process holds
 	Alias    string // another name of Free, as GPIO.Find has it
+	Pulls    bool   // Free has pulls that work
+
+	Moved string                   // a free input whose pin Move sets
+	Move  func(level device.Level) // from outside
+	Exact bool                     // no edge of Moved is too fast for an event
+	Still string                   // a free input that does not move, to be watched
 }
 
 func (w GPIOWiring) need(t *testing.T, name string) {

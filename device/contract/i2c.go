@@ -2,7 +2,9 @@ package contract
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"boardhand/device"
@@ -16,6 +18,9 @@ type I2CWiring struct {
 	Read   []byte
 	Empty  uint16 // nothing answers
 	Owned  uint16 // a kernel driver is bound to it
+	// First and Last bound the scan of the whole bus, for one on which an address
+	// without a device costs long; zero: 0x08 and 0x77.
+	First, Last uint16
 }
 
 // I2C tests a board's buses.
@@ -24,6 +29,10 @@ func I2C(t *testing.T, b device.Board, w I2CWiring) {
 	if c == nil {
 		t.Fatal("the board has no buses")
 	}
+	if w.First == 0 && w.Last == 0 {
+		w.First, w.Last = 0x08, 0x77
+	}
+	addresses := int(w.Last-w.First) + 1
 	need := func(t *testing.T, addr uint16) {
 		t.Helper()
 		if addr == 0 {
@@ -41,6 +50,9 @@ func I2C(t *testing.T, b device.Board, w I2CWiring) {
 				t.Errorf("bus %+v comes after %+v", bus, buses[i])
 			}
 			found = found || bus.Number == w.Bus
+			if bus.Number == w.Bus && bus.Functions == 0 {
+				t.Errorf("i2c-%d can do nothing", w.Bus)
+			}
 		}
 		if !found {
 			t.Errorf("i2c-%d is not among %+v", w.Bus, buses)
@@ -53,18 +65,18 @@ func I2C(t *testing.T, b device.Board, w I2CWiring) {
 	})
 	t.Run("a scan finds devices and drivers by address", func(t *testing.T) {
 		steps := 0
-		found, err := c.Scan(w.Bus, 0x08, 0x77, []device.Occupant{{Addr: 1}}, device.Scanning{
+		found, err := c.Scan(w.Bus, w.First, w.Last, []device.Occupant{{Addr: 1}}, device.Scanning{
 			Progress: func(done, total int) {
 				steps++
-				if done != steps || total != 0x70 {
+				if done != steps || total != addresses {
 					t.Errorf("progress %d of %d at step %d", done, total, steps)
 				}
 			},
 			Stop: func() bool { return false },
 		})
 		must(t, err)
-		if steps != 0x70 {
-			t.Errorf("%d steps for 112 addresses", steps)
+		if steps != addresses {
+			t.Errorf("%d steps for %d addresses", steps, addresses)
 		}
 		at := map[uint16]device.Occupant{}
 		for i, o := range found[1:] {
@@ -127,6 +139,45 @@ func I2C(t *testing.T, b device.Board, w I2CWiring) {
 		refused(t, c.Transfer(w.Bus, w.Empty, []byte{0}, nil), device.ErrNoAck, subject(w.Empty))
 		refused(t, c.Transfer(w.Bus, w.Empty, nil, make([]byte, 1)), device.ErrNoAck, subject(w.Empty))
 		refused(t, c.Transfer(w.Bus, w.Empty, []byte{0}, make([]byte, 1)), device.ErrNoAck, subject(w.Empty))
+	})
+	t.Run("a transaction has its reads after its writes", func(t *testing.T) {
+		need(t, w.Device)
+		one, two := make([]byte, len(w.Read)), make([]byte, len(w.Read))
+		err := c.Transact(w.Bus, []device.Message{{Addr: w.Device, Data: w.Write}, {Addr: w.Device, Read: true, Data: one}})
+		must(t, err)
+		if !bytes.Equal(one, w.Read) {
+			t.Errorf("read % x, want % x", one, w.Read)
+		}
+		err = c.Transact(w.Bus, []device.Message{{Addr: w.Device, Data: w.Write}, {Addr: w.Device, Read: true, Data: one},
+			{Addr: w.Device, Data: w.Write}, {Addr: w.Device, Read: true, Data: two}})
+		if errors.Is(err, device.ErrNotSupport) {
+			t.Skip(err)
+		}
+		must(t, err)
+		if !bytes.Equal(one, w.Read) || !bytes.Equal(two, w.Read) {
+			t.Errorf("read % x and % x, want % x", one, two, w.Read)
+		}
+	})
+	t.Run("a transaction that no bus can do is refused", func(t *testing.T) {
+		need(t, w.Device)
+		good := device.Message{Addr: w.Device, Read: true, Data: make([]byte, 1)}
+		for name, m := range map[string][]device.Message{
+			"nothing":         nil,
+			"too many":        slices.Repeat([]device.Message{good}, device.MaxMessages+1),
+			"one empty":       {good, {Addr: w.Device}},
+			"one too long":    {good, {Addr: w.Device, Data: make([]byte, device.MaxTransfer+1)}},
+			"a block write":   {{Addr: w.Device, Data: make([]byte, device.MaxBlock+1), Block: true}},
+			"a short block":   {{Addr: w.Device, Read: true, Data: make([]byte, device.MaxBlock), Block: true}},
+			"8 bits":          {{Addr: 0xa0, Read: true, Data: make([]byte, 1)}},
+			"11 bits, though": {{Addr: device.TenBit | 0x400, Read: true, Data: make([]byte, 1)}},
+		} {
+			if err := c.Transact(w.Bus, m); !errors.Is(err, device.ErrNotSupport) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+		if w.Owned != 0 {
+			refused(t, c.Transact(w.Bus, []device.Message{good, {Addr: w.Owned, Read: true, Data: make([]byte, 1)}}), device.ErrBusy, subject(w.Owned))
+		}
 	})
 	t.Run("a driver's address is refused", func(t *testing.T) {
 		need(t, w.Owned)

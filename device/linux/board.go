@@ -21,6 +21,13 @@ type Board struct {
 	gpio    *gpio
 	i2c     *i2c
 	sensors *sensors
+	spi     *spi
+	pwm     *pwm
+	leds    *leds
+	system  system
+	can     *can
+	uart    *uart
+	tcp     tcp
 }
 
 // roots is where the kernel's file systems are mounted.
@@ -38,6 +45,23 @@ func open(r roots) *Board {
 	if i := (&i2c{roots: r}); len(i.numbers()) > 0 {
 		b.i2c = i
 	}
+	if s := (&spi{roots: r}); len(s.where()) > 0 {
+		b.spi = s
+	}
+	if p := (&pwm{roots: r}); len(p.where()) > 0 {
+		b.pwm = p
+	}
+	if l := (&leds{roots: r}); len(l.names()) > 0 {
+		b.leds = l
+	}
+	b.system.roots = r
+	b.tcp.roots = r
+	if u := newUART(r); u.any() {
+		b.uart = u
+	}
+	if c := newCAN(r); len(c.interfaces()) > 0 {
+		b.can = c
+	}
 	if s := newSensors(r); len(s.look()) > 0 {
 		b.sensors = s
 	}
@@ -45,9 +69,10 @@ func open(r roots) *Board {
 }
 
 // Usable says that this user can work with at least one interface: open a GPIO
-// chip or an I2C bus, or read a sensor.
+// chip, an I2C bus or an SPI device, or read a sensor.
 func (b *Board) Usable() bool {
-	return b.gpio != nil && b.gpio.usable() || b.i2c != nil && b.i2c.usable() || b.sensors != nil
+	return b.gpio != nil && b.gpio.usable() || b.i2c != nil && b.i2c.usable() || b.sensors != nil ||
+		b.spi != nil && b.spi.usable() || b.can != nil && b.can.usable() || b.uart != nil && b.uart.usable()
 }
 
 // GPIO implements device.Board.
@@ -74,18 +99,82 @@ func (b *Board) Sensors() device.Sensors {
 	return b.sensors
 }
 
+// SPI implements device.Board.
+func (b *Board) SPI() device.SPI {
+	if b.spi == nil {
+		return nil
+	}
+	return b.spi
+}
+
+// PWM implements device.Board.
+func (b *Board) PWM() device.PWM {
+	if b.pwm == nil {
+		return nil
+	}
+	return b.pwm
+}
+
+// LEDs implements device.Board.
+func (b *Board) LEDs() device.LEDs {
+	if b.leds == nil {
+		return nil
+	}
+	return b.leds
+}
+
+// CAN implements device.Board.
+func (b *Board) CAN() device.CAN {
+	if b.can == nil {
+		return nil
+	}
+	return b.can
+}
+
+// UART implements device.Board.
+func (b *Board) UART() device.UART {
+	if b.uart == nil {
+		return nil
+	}
+	return b.uart
+}
+
+// TCP implements device.Board.
+func (b *Board) TCP() device.TCP { return &b.tcp }
+
+// System implements device.Board.
+func (b *Board) System() device.System { return &b.system }
+
 // Close implements device.Board.
 func (b *Board) Close() error {
+	if b.can != nil {
+		b.can.close()
+	}
+	b.tcp.closed.Store(true)
+	if b.uart != nil {
+		_ = b.uart.close()
+	}
 	if b.i2c != nil {
 		b.i2c.closed.Store(true)
 	}
 	if b.sensors != nil {
-		b.sensors.closed.Store(true)
+		b.sensors.close()
 	}
-	if b.gpio == nil {
-		return nil
+	if b.spi != nil {
+		b.spi.closed.Store(true)
 	}
-	return b.gpio.close()
+	b.system.closed.Store(true)
+	var errs []error
+	if b.pwm != nil {
+		errs = append(errs, b.pwm.close())
+	}
+	if b.leds != nil {
+		errs = append(errs, b.leds.close())
+	}
+	if b.gpio != nil {
+		errs = append(errs, b.gpio.close())
+	}
+	return errors.Join(errs...)
 }
 
 // numbered is the numbers of the entries of dir that are called prefix and a

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -55,11 +56,13 @@ type line struct {
 	name   string // what we call it, unique on the board
 	pinned string // the device whose function the pin carries, where the device tree says so
 
-	fd    int          // our request, or -1
-	held  bool         // it was written and is to be put back
-	first device.State // before the first write
-	level device.Level // what it was last written
-	slot  int          // 1 + its place in the request being built; 0: none
+	fd    int           // our request, or -1
+	held  bool          // it was written or configured and is to be put back
+	first device.Config // before that
+	now   device.Config // how it is set up since, with what it was last written
+	watch *watch        // what watches it, or nil
+	seq   uint32        // the kernel's number of the last event of fd; its watch's own
+	slot  int           // 1 + its place in the request being built; 0: none
 }
 
 // openChip opens gpiochipN and reads its lines. Errors name the node.
@@ -89,6 +92,7 @@ func (c *chip) learn(r roots) error {
 	}
 	c.label = text(info.Label[:])
 	copy(c.req.Consumer[:], consumer)
+	c.req.Event_buffer_size = uapi.EventsMax // of which there are none until edges are asked for
 	c.place(r)
 	var pins map[uint32]string
 	if c.frees = strings.HasPrefix(c.label, "pinctrl-bcm2") || c.label == "pinctrl-rp1"; c.frees {
@@ -237,18 +241,19 @@ func (l *line) take() (int, error) {
 	return fd, nil
 }
 
-// state is how the line of the request fd stands. Call it with mu held.
-func (l *line) state(fd int) (device.State, error) {
+// state is how the line of the request fd is set up. Call it with mu held.
+func (l *line) state(fd int) (device.Config, error) {
 	level, err := l.get(fd)
 	if err != nil {
-		return device.State{}, err
+		return device.Config{}, err
 	}
 	// Since the request, the kernel knows the true direction.
 	info := uapi.LineInfo{Offset: l.offset}
 	if err := uapi.GetLineInfo(l.chip.fd, &info); err != nil {
-		return device.State{}, l.fail(err)
+		return device.Config{}, l.fail(err)
 	}
-	return device.State{Direction: direction(&info), Level: level}, nil
+	return device.Config{Direction: direction(&info), Level: level, ActiveLow: info.Flags&uapi.FlagActiveLow != 0,
+		Bias: bias(&info), Drive: drive(&info), Debounce: debounce(&info)}, nil
 }
 
 // get is the level of the one line of the request fd.
@@ -269,27 +274,57 @@ func (l *line) set(fd int, level device.Level) error {
 	return nil
 }
 
-// drive makes the one line of the request fd an output that starts at level.
-func (l *line) drive(fd int, level device.Level) error {
-	config := uapi.LineConfig{Flags: uapi.FlagOutput, Num_attrs: 1}
-	config.Attrs[0].Attr.Id = uapi.AttrOutputValues
-	config.Attrs[0].Attr.Flags = uint64(level) // the values, in a union with the flags
-	config.Attrs[0].Mask = 1
+// apply sets the one line of the request fd up as c, with edges as events.
+func (l *line) apply(fd int, c device.Config, edges device.Edges) error {
+	config := lineConfig(c, edges)
 	if err := uapi.SetConfig(fd, &config); err != nil {
 		return l.fail(err)
 	}
 	return nil
 }
 
-// restore puts the one line of the request fd to the state s. Call it with mu held.
-func (l *line) restore(fd int, s device.State) error {
-	if s.Direction == device.Out {
-		return l.drive(fd, s.Level)
+// lineConfig is c as the kernel takes it.
+func lineConfig(c device.Config, edges device.Edges) (config uapi.LineConfig) {
+	if c.ActiveLow {
+		config.Flags |= uapi.FlagActiveLow
 	}
-	if err := uapi.SetConfig(fd, &uapi.LineConfig{Flags: uapi.FlagInput}); err != nil {
-		return l.fail(err)
+	switch c.Bias {
+	case device.BiasOff:
+		config.Flags |= uapi.FlagBiasDisabled
+	case device.BiasUp:
+		config.Flags |= uapi.FlagBiasPullUp
+	case device.BiasDown:
+		config.Flags |= uapi.FlagBiasPullDown
 	}
-	return nil
+	if c.Direction == device.Out {
+		config.Flags |= uapi.FlagOutput
+		switch c.Drive {
+		case device.OpenDrain:
+			config.Flags |= uapi.FlagOpenDrain
+		case device.OpenSource:
+			config.Flags |= uapi.FlagOpenSource
+		}
+		config.Num_attrs = 1
+		config.Attrs[0].Attr.Id = uapi.AttrOutputValues
+		config.Attrs[0].Attr.Flags = uint64(c.Level) // the values, in a union with the flags
+		config.Attrs[0].Mask = 1
+		return config
+	}
+	config.Flags |= uapi.FlagInput
+	if edges&device.Rising != 0 {
+		config.Flags |= uapi.FlagEdgeRising
+	}
+	if edges&device.Falling != 0 {
+		config.Flags |= uapi.FlagEdgeFalling
+	}
+	if c.Debounce > 0 {
+		uapi.SetDebounce(&config, uint32(c.Debounce/time.Microsecond))
+	}
+	return config
+}
+
+func debounce(info *uapi.LineInfo) time.Duration {
+	return time.Duration(uapi.Debounce(info)) * time.Microsecond
 }
 
 func direction(info *uapi.LineInfo) device.Direction {

@@ -232,6 +232,7 @@ func (l *line) snapshot() (device.Line, error) {
 		ActiveLow: info.Flags&uapi.FlagActiveLow != 0,
 		Bias:      bias(&info),
 		Drive:     drive(&info),
+		Debounce:  debounce(&info),
 		Held:      l.held,
 		Owner:     owner,
 		Slow:      l.chip.slow,
@@ -418,45 +419,111 @@ func (g *gpio) write(l *line, level device.Level) (device.State, error) {
 	if l.chip.fd < 0 {
 		return device.State{}, l.fail(unix.ENODEV)
 	}
-	if l.held {
-		before := device.State{Direction: device.Out, Level: l.level}
+	if l.watch != nil {
+		return device.State{}, l.watched()
+	}
+	if l.held && l.now.Direction == device.Out {
+		before := device.State{Direction: device.Out, Level: l.now.Level}
 		err := l.set(l.fd, level)
 		if err == nil {
-			l.level = level
+			l.now.Level = level
 		}
 		return before, err
 	}
-	if l.pinned != "" {
-		return device.State{}, l.ownedBy(l.pinned)
+	before, _, err := g.configure(l, func(c *device.Config) error {
+		c.Direction, c.Level = device.Out, level
+		return nil
+	})
+	return device.State{Direction: before.Direction, Level: before.Level}, err
+}
+
+// Configure implements device.GPIO.
+func (g *gpio) Configure(name string, change func(*device.Config) error) (before, after device.Config, err error) {
+	l, err := g.lookup(name)
+	if err != nil {
+		return before, after, err
+	}
+	l.chip.mu.Lock()
+	before, after, err = g.configure(l, change)
+	g.done(l.chip, err)
+	return before, after, err
+}
+
+// configure is Configure with the chip's mu held.
+func (g *gpio) configure(l *line, change func(*device.Config) error) (before, after device.Config, err error) {
+	switch {
+	case l.chip.fd < 0:
+		return before, after, l.fail(unix.ENODEV)
+	case l.watch != nil:
+		return before, after, l.watched()
+	case l.pinned != "":
+		return before, after, l.ownedBy(l.pinned)
 	}
 	fd, ours := l.fd, l.fd >= 0
 	if !ours {
-		var err error
 		if fd, err = l.take(); err != nil {
-			return device.State{}, err
+			return before, after, err
 		}
+		l.seq = 0
 	}
-	before, err := l.state(fd)
+	before, err = l.state(fd)
 	if err == nil {
-		if err = l.drive(fd, level); err != nil {
-			l.restore(fd, before) // it may have been driven all the same
+		if l.held && before.Direction == device.Out {
+			before.Level = l.now.Level // as it was written; the pin may be pulled elsewhere
+		}
+		after = before
+		err = change(&after)
+		if err == nil {
+			err = l.change(fd, before, &after)
 		}
 	}
 	if err != nil {
 		if !ours {
 			unix.Close(fd)
 		}
-		return device.State{}, err
+		return before, before, err
 	}
 	g.mu.Lock()
-	l.fd, l.held, l.first, l.level = fd, true, before, level
+	if !l.held {
+		l.first = before
+	}
+	l.fd, l.held, l.now = fd, true, after
 	closed := g.closed
 	g.mu.Unlock()
 	if closed { // between lookup and now
 		g.release(l)
-		return device.State{}, errClosed("gpio")
+		return before, before, errClosed("gpio")
 	}
-	return before, nil
+	return before, after, nil
+}
+
+// change sets the line of the request fd, which is set up as before, up as *after,
+// and makes of *after what the kernel has. Where it fails the line is as before.
+func (l *line) change(fd int, before device.Config, after *device.Config) error {
+	if after.Debounce < 0 || after.Debounce > device.MaxDebounce {
+		return &device.Error{Subject: l.subject(), Kind: device.ErrNotSupport, Reason: "no debounce of " + after.Debounce.String(),
+			Hint: "0 to " + device.MaxDebounce.String() + " are allowed"}
+	}
+	err := l.apply(fd, *after, 0)
+	if err == nil {
+		want := *after
+		if *after, err = l.state(fd); err == nil {
+			if after.Direction == device.Out {
+				after.Level = want.Level
+			}
+			return nil
+		}
+	}
+	l.apply(fd, before, 0) // it may have been changed all the same
+	if errors.Is(err, device.ErrNoAck) && after.Debounce > 0 {
+		return &device.Error{Subject: l.subject(), Kind: device.ErrNotSupport,
+			Reason: "the chip has no interrupt for the line, which debounce needs, or does not answer (ENXIO)", Hint: "leave debounce_us out"}
+	}
+	return err
+}
+
+func (l *line) watched() error {
+	return &device.Error{Subject: l.subject(), Kind: device.ErrBusy, Reason: "watched by a gpio_wait", Hint: "wait for its end, or cancel it"}
 }
 
 // Release implements device.GPIO.
@@ -466,7 +533,11 @@ func (g *gpio) Release(name string) error {
 		return err
 	}
 	l.chip.mu.Lock()
-	err = g.release(l)
+	if l.held && l.watch != nil {
+		err = l.watched()
+	} else {
+		err = g.release(l)
+	}
 	g.done(l.chip, err)
 	return err
 }
@@ -477,7 +548,7 @@ func (g *gpio) release(l *line) error {
 	if !l.held {
 		return nil
 	}
-	err := l.restore(l.fd, l.first)
+	err := l.apply(l.fd, l.first, 0)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l.held = false
@@ -512,6 +583,10 @@ func (g *gpio) done(c *chip, err error) {
 func (c *chip) shut() {
 	for i := range c.lines {
 		l := &c.lines[i]
+		if l.watch != nil {
+			l.watch.end()
+			l.watch = nil
+		}
 		if l.fd >= 0 {
 			unix.Close(l.fd)
 		}
@@ -558,6 +633,9 @@ func (g *gpio) closeChip(c *chip) error {
 	defer c.mu.Unlock()
 	var errs []error
 	for i := range c.lines {
+		if w := c.lines[i].watch; w != nil {
+			w.end()
+		}
 		errs = append(errs, g.release(&c.lines[i]))
 	}
 	g.mu.Lock()

@@ -90,18 +90,40 @@ func (i *i2c) Buses(dst []device.Bus) ([]device.Bus, error) {
 		b.Name = word(name)
 		if fd, funcs, err := i.open(n); err == nil {
 			unix.Close(fd)
-			b.Transfers = funcs&uapi.FuncI2C != 0
-			b.TenBit = funcs&uapi.FuncTenBit != 0
+			b.Functions = functions(funcs)
 		}
 		dst = append(dst, b)
 	}
 	return dst, nil
 }
 
+// functions is an adapter's functionality bits as a board's set.
+func functions(funcs uint32) (set device.Functions) {
+	for _, f := range []struct {
+		bits uint32 // all of them
+		f    device.Functions
+	}{
+		{uapi.FuncI2C, device.FuncTransfer},
+		{uapi.FuncI2C | uapi.FuncTenBit, device.FuncTenBit},
+		{uapi.FuncQuick, device.FuncQuick},
+		{uapi.FuncReadByte | uapi.FuncWriteByte, device.FuncByte},
+		{uapi.FuncReadByteData | uapi.FuncWriteByteData, device.FuncByteData},
+		{uapi.FuncReadWordData | uapi.FuncWriteWordData, device.FuncWordData},
+		{uapi.FuncReadBlock | uapi.FuncWriteBlock, device.FuncI2CBlock},
+		{uapi.FuncBlockRead, device.FuncBlockRead},
+		{uapi.FuncBlockWrite, device.FuncBlockWrite},
+	} {
+		if funcs&f.bits == f.bits {
+			set |= f.f
+		}
+	}
+	return set
+}
+
 // driver is the kernel driver bound to an address, or "".
 func (i *i2c) driver(bus int, addr uint16) string {
-	if addr > 0x7f {
-		addr |= 0xa000 // as the kernel names 10-bit devices
+	if addr&device.TenBit != 0 {
+		addr = addr&^device.TenBit | 0xa000 // as the kernel names 10-bit devices
 	}
 	return linkBase(i.roots.sys, "bus/i2c/devices", fmt.Sprintf("%d-%04x", bus, addr), "driver")
 }
@@ -110,7 +132,7 @@ func (i *i2c) driver(bus int, addr uint16) string {
 // knows of drivers behind multiplexers; fd then stands at the address.
 func (i *i2c) owned(fd, bus int, addr uint16) (string, error) {
 	driver := i.driver(bus, addr)
-	if addr > 0x7f {
+	if addr&device.TenBit != 0 {
 		return driver, nil
 	}
 	err := uapi.SetAddress(fd, addr)
@@ -144,7 +166,7 @@ func (i *i2c) fail(bus int, addr uint16, err error) error {
 }
 
 func address(bus int, addr uint16) string {
-	return fmt.Sprintf("%s address 0x%02x", busName(bus), addr)
+	return fmt.Sprintf("%s address 0x%02x", busName(bus), addr&^device.TenBit)
 }
 
 // Scan implements device.I2C. An address that gives any error counts as empty; a
@@ -163,35 +185,23 @@ func (i *i2c) Scan(bus int, first, last uint16, dst []device.Occupant, s device.
 		return dst, &device.Error{Subject: busName(bus), Kind: device.ErrNotSupport,
 			Reason: "the adapter can neither send an empty write nor read one byte", Hint: "read a known address with i2c_read"}
 	}
-	sane := false // some address answered, or properly did not
-	var jam error
-	for addr := first; addr <= last; addr++ {
-		if s.Stop != nil && s.Stop() {
-			return dst, &device.Error{Subject: busName(bus), Kind: device.ErrCancelled, Reason: fmt.Sprintf("scan cancelled before 0x%02x", addr)}
-		}
+	return device.Sweep(busName(bus), first, last, dst, s, func(addr uint16) (string, device.Answer, error) {
 		driver, err := i.owned(fd, bus, addr)
 		if err == nil && driver == "" {
 			err = probe(fd, funcs, addr)
 		}
-		switch err {
-		case nil:
-			dst = append(dst, device.Occupant{Addr: addr, Driver: driver})
-			sane = true
-		case unix.ENXIO, unix.EREMOTEIO, unix.EIO:
-			sane = true
-		case unix.ENODEV, unix.EINTR:
-			return dst, explain(busName(bus), err, busMeanings)
-		default:
-			jam = err
+		switch {
+		case driver != "":
+			return driver, device.Owned, nil
+		case err == nil:
+			return "", device.Found, nil
+		case err == unix.ENXIO, err == unix.EREMOTEIO, err == unix.EIO:
+			return "", device.Silent, nil
+		case err == unix.ENODEV, err == unix.EINTR:
+			return "", device.Silent, explain(busName(bus), err, busMeanings)
 		}
-		if s.Progress != nil {
-			s.Progress(int(addr-first)+1, int(last-first)+1)
-		}
-	}
-	if !sane && jam != nil {
-		return dst, explain(busName(bus), jam, busMeanings)
-	}
-	return dst, nil
+		return "", device.Stuck, i.fail(bus, addr, err)
+	})
 }
 
 // probe asks whether a device answers at addr, where fd stands.
@@ -210,59 +220,142 @@ func probe(fd int, funcs uint32, addr uint16) error {
 	return uapi.SMBus(fd, true, 0, uapi.SMBusByte, new(uapi.SMBusData))
 }
 
-// Transfer implements device.I2C. On an adapter that only knows SMBus it takes
-// the SMBus transaction with the same bytes on the wire, where there is one.
+// Transfer implements device.I2C.
 func (i *i2c) Transfer(bus int, addr uint16, write, read []byte) error {
-	if err := checkTransfer(bus, addr, len(write), len(read)); err != nil {
-		return err
+	messages := make([]device.Message, 0, 2)
+	if len(write) > 0 {
+		messages = append(messages, device.Message{Addr: addr, Data: write})
+	}
+	if len(read) > 0 {
+		messages = append(messages, device.Message{Addr: addr, Read: true, Data: read})
+	}
+	if len(messages) == 0 {
+		return &device.Error{Subject: address(bus, addr), Kind: device.ErrNotSupport, Reason: "nothing to write and nothing to read",
+			Hint: "give bytes to write, or a length to read"}
+	}
+	return i.Transact(bus, messages)
+}
+
+// Transact implements device.I2C. On an adapter that only knows SMBus it takes
+// the SMBus transaction with the same bytes on the wire, where there is one.
+func (i *i2c) Transact(bus int, messages []device.Message) error {
+	if n := len(messages); n == 0 || n > device.MaxMessages {
+		return &device.Error{Subject: busName(bus), Kind: device.ErrNotSupport, Reason: strconv.Itoa(n) + " messages in one transaction",
+			Hint: "1 to " + strconv.Itoa(device.MaxMessages) + " are allowed"}
+	}
+	for k := range messages {
+		if err := checkMessage(bus, &messages[k]); err != nil {
+			return err
+		}
 	}
 	fd, funcs, err := i.open(bus)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if addr > 0x7f && funcs&(uapi.FuncTenBit|uapi.FuncI2C) != uapi.FuncTenBit|uapi.FuncI2C {
-		return &device.Error{Subject: address(bus, addr), Kind: device.ErrNotSupport, Reason: "the adapter has no 10-bit addresses", Hint: "addresses go from 0x08 to 0x77"}
-	}
-	driver, err := i.owned(fd, bus, addr)
-	if err != nil {
-		return i.fail(bus, addr, err)
-	}
-	if driver != "" {
-		return &device.Error{Subject: address(bus, addr), Kind: device.ErrBusy, Reason: "in use by the kernel driver " + driver,
-			Hint: "read its values with sensor_list, or unbind the driver"}
+	// The first message's address comes last, for SMBus speaks to where fd stands.
+	for k := len(messages) - 1; k >= 0; k-- {
+		if err := i.reachable(fd, funcs, bus, &messages[k]); err != nil {
+			return err
+		}
 	}
 	if funcs&uapi.FuncI2C != 0 {
-		err = uapi.Transfer(fd, addr, write, read) // never tried again: it may have acted
+		err = transact(fd, messages) // never tried again: it may have acted
 	} else {
-		t, ok := smbusFor(funcs, len(write), len(read))
+		write, read, block, ok := asSMBus(messages)
+		var t smbus
+		if ok {
+			t, ok = smbusFor(funcs, write, len(read), block)
+		}
 		if !ok {
-			return &device.Error{Subject: address(bus, addr), Kind: device.ErrNotSupport,
-				Reason: fmt.Sprintf("the adapter only knows SMBus, which has no transfer of %d bytes out and %d in", len(write), len(read)),
-				Hint:   smbusLimits(funcs)}
+			return &device.Error{Subject: address(bus, messages[0].Addr), Kind: device.ErrNotSupport,
+				Reason: "the adapter only knows SMBus, which has no transfer of " + shape(messages), Hint: smbusLimits(funcs)}
 		}
 		err = t.run(fd, write, read)
 	}
 	if err != nil {
-		return i.fail(bus, addr, err)
+		return i.fail(bus, messages[0].Addr, err)
 	}
 	return nil
 }
 
-func checkTransfer(bus int, addr uint16, write, read int) error {
-	e := &device.Error{Subject: address(bus, addr), Kind: device.ErrNotSupport}
+// reachable says why a message cannot be sent, if so.
+func (i *i2c) reachable(fd int, funcs uint32, bus int, m *device.Message) error {
+	e := &device.Error{Subject: address(bus, m.Addr), Kind: device.ErrNotSupport}
 	switch {
-	case addr > 0x3ff:
+	case m.Addr&device.TenBit != 0 && funcs&(uapi.FuncTenBit|uapi.FuncI2C) != uapi.FuncTenBit|uapi.FuncI2C:
+		e.Reason, e.Hint = "the adapter has no 10-bit addresses", "addresses go from 0x08 to 0x77"
+		return e
+	case m.Block && funcs&uapi.FuncBlockRead == 0:
+		e.Reason, e.Hint = "the adapter has no SMBus block reads", "read 33 bytes instead: the first tells how many of the others are valid"
+		return e
+	}
+	driver, err := i.owned(fd, bus, m.Addr)
+	if err != nil {
+		return i.fail(bus, m.Addr, err)
+	}
+	if driver != "" {
+		e.Kind, e.Reason, e.Hint = device.ErrBusy, "in use by the kernel driver "+driver, "read its values with sensor_list, or unbind the driver"
+		return e
+	}
+	return nil
+}
+
+func checkMessage(bus int, m *device.Message) error {
+	e := &device.Error{Subject: address(bus, m.Addr), Kind: device.ErrNotSupport}
+	addr, n := m.Addr&^device.TenBit, len(m.Data)
+	switch {
+	case addr > 0x3ff || addr > 0x7f && m.Addr&device.TenBit == 0:
 		e.Reason, e.Hint = "no such address", "addresses go from 0x08 to 0x77, with 10 bits to 0x3ff"
-	case write == 0 && read == 0:
-		e.Reason, e.Hint = "nothing to write and nothing to read", "give bytes to write, or a length to read"
-	case max(write, read) > device.MaxTransfer:
-		e.Reason = fmt.Sprintf("%d bytes in one message", max(write, read))
+	case n == 0:
+		e.Reason, e.Hint = "a message of no bytes", "give bytes to write, or a length to read"
+	case n > device.MaxTransfer:
+		e.Reason = strconv.Itoa(n) + " bytes in one message"
 		e.Hint = "the kernel takes " + strconv.Itoa(device.MaxTransfer) + " at most"
+	case m.Block && (!m.Read || n != device.MaxBlock+1):
+		e.Reason, e.Hint = "a block of "+strconv.Itoa(n)+" bytes", "a block is read into "+strconv.Itoa(device.MaxBlock+1)
 	default:
 		return nil
 	}
 	return e
+}
+
+// transact runs the messages on an adapter that knows all transfers.
+func transact(fd int, messages []device.Message) error {
+	var few [2]uapi.Message
+	msgs := few[:0]
+	for k := range messages {
+		m := &messages[k]
+		if m.Block {
+			m.Data[0] = 1 // what comes besides the block: its length
+		}
+		msgs = append(msgs, uapi.Message{Addr: m.Addr &^ device.TenBit, TenBit: m.Addr&device.TenBit != 0, Read: m.Read, Block: m.Block, Data: m.Data})
+	}
+	return uapi.Transact(fd, msgs)
+}
+
+// asSMBus is messages as a write and a read after it, if they are no more than
+// that and to one address.
+func asSMBus(messages []device.Message) (write, read []byte, block, ok bool) {
+	last := &messages[len(messages)-1]
+	switch {
+	case len(messages) == 1 && !last.Read:
+		return last.Data, nil, false, true
+	case len(messages) == 1:
+		return nil, last.Data, last.Block, true
+	case len(messages) == 2 && last.Read && !messages[0].Read && messages[0].Addr == last.Addr:
+		return messages[0].Data, last.Data, last.Block, true
+	}
+	return nil, nil, false, false
+}
+
+// shape is the messages in words: "2 bytes out and 3 in".
+func shape(messages []device.Message) string {
+	write, read, _, ok := asSMBus(messages)
+	if !ok {
+		return strconv.Itoa(len(messages)) + " messages so"
+	}
+	return fmt.Sprintf("%d bytes out and %d in", len(write), len(read))
 }
 
 // smbus is an SMBus transaction: its kind, and whether it reads.
@@ -271,9 +364,10 @@ type smbus struct {
 	read bool
 }
 
-// smbusFor is the transaction that sends write bytes and reads read bytes after a
+// smbusFor is the transaction that sends write and reads read bytes after a
 // repeated start, if the adapter has one.
-func smbusFor(funcs uint32, write, read int) (smbus, bool) {
+func smbusFor(funcs uint32, write []byte, read int, block bool) (smbus, bool) {
+	n := len(write)
 	for _, c := range []struct {
 		need                uint32
 		write, minRead, max int // max is of the read, or of the write where nothing is read
@@ -288,13 +382,19 @@ func smbusFor(funcs uint32, write, read int) (smbus, bool) {
 		{uapi.FuncWriteWordData, 3, 0, 3, smbus{uapi.SMBusWordData, false}},
 		{uapi.FuncWriteBlock, 2, 0, 1 + uapi.SMBusBlockMax, smbus{uapi.SMBusI2CBlock, false}},
 	} {
-		if funcs&c.need == 0 {
+		if funcs&c.need == 0 || block {
 			continue
 		}
-		if c.t.read && write == c.write && read >= c.minRead && read <= c.max ||
-			!c.t.read && read == 0 && write >= c.write && write <= c.max {
+		if c.t.read && n == c.write && read >= c.minRead && read <= c.max ||
+			!c.t.read && read == 0 && n >= c.write && n <= c.max {
 			return c.t, true
 		}
+	}
+	switch {
+	case block:
+		return smbus{uapi.SMBusBlock, true}, n == 1 && funcs&uapi.FuncBlockRead != 0
+	case funcs&uapi.FuncBlockWrite != 0 && read == 0 && n >= 3 && n == 2+int(write[1]) && n <= 2+uapi.SMBusBlockMax:
+		return smbus{uapi.SMBusBlock, false}, true // its length stands in front, as SMBus has it
 	}
 	return smbus{}, false
 }
@@ -303,10 +403,11 @@ func smbusFor(funcs uint32, write, read int) (smbus, bool) {
 func smbusLimits(funcs uint32) string {
 	in, out := 0, 0
 	for n := 1; n <= uapi.SMBusBlockMax; n++ {
-		if _, ok := smbusFor(funcs, 1, n); ok {
+		var zeros [1 + uapi.SMBusBlockMax]byte
+		if _, ok := smbusFor(funcs, zeros[:1], n, false); ok {
 			in = n
 		}
-		if _, ok := smbusFor(funcs, 1+n, 0); ok {
+		if _, ok := smbusFor(funcs, zeros[:1+n], 0, false); ok {
 			out = n
 		}
 	}
@@ -327,6 +428,8 @@ func (t smbus) run(fd int, write, read []byte) error {
 			data.SetWord(uint16(write[1]) | uint16(write[2])<<8)
 		case uapi.SMBusI2CBlock:
 			data[0] = uint8(copy(data[1:], write[1:]))
+		case uapi.SMBusBlock:
+			copy(data[:], write[1:])
 		}
 		return uapi.SMBus(fd, false, command, t.kind, &data)
 	}
@@ -343,6 +446,11 @@ func (t smbus) run(fd int, write, read []byte) error {
 			return unix.EMSGSIZE
 		}
 		copy(read, data[1:])
+	case uapi.SMBusBlock:
+		if data[0] == 0 || data[0] > uapi.SMBusBlockMax {
+			return unix.EPROTO
+		}
+		copy(read, data[:])
 	default:
 		read[0] = data[0]
 	}

@@ -34,7 +34,7 @@ func TestBusesAreListedByNumber(t *testing.T) {
 
 func TestADriverOwnsItsAddress(t *testing.T) {
 	i := open(tree(t, busTree)).i2c
-	for addr, want := range map[uint16]string{0x76: "bmp280", 0x50: "", 0x51: "", 0x123: "ten"} {
+	for addr, want := range map[uint16]string{0x76: "bmp280", 0x50: "", 0x51: "", device.TenBit | 0x123: "ten"} {
 		if got := i.driver(1, addr); got != want {
 			t.Errorf("%#x: %q, want %q", addr, got, want)
 		}
@@ -54,7 +54,7 @@ func TestWhatABusRefuses(t *testing.T) {
 	}{
 		{"a bus that is not there", c.Transfer(7, 0x50, one, one), device.ErrNotFound, []string{"i2c-7 not found; this board has i2c-1, i2c-2, i2c-10, i2c-11"}},
 		{"a bus without a node", c.Transfer(10, 0x50, one, one), device.ErrNotSupport, []string{"i2c-10", "modprobe i2c-dev"}},
-		{"a node that is no bus", c.Transfer(2, 0x50, one, one), device.ErrNotSupport, []string{"i2c-2", "ENOTTY"}},
+		{"a node that is no bus", c.Transfer(2, 0x50, one, one), device.ErrNotSupport, []string{"i2c-2", noDevice(t)}},
 		{"nothing", c.Transfer(1, 0x50, nil, nil), device.ErrNotSupport, []string{"i2c-1 address 0x50: nothing to write and nothing to read"}},
 		{"too much", c.Transfer(1, 0x08, nil, make([]byte, 8193)), device.ErrNotSupport, []string{"address 0x08: 8193 bytes", "8192"}},
 		{"an address of 11 bits", c.Transfer(1, 0x400, nil, one), device.ErrNotSupport, []string{"0x400"}},
@@ -93,11 +93,74 @@ func TestSMBusStandsInWhereItHasTheSameBytes(t *testing.T) {
 		{uapi.FuncReadByteData | uapi.FuncWriteByteData, 3, 0, smbus{}, false},
 		{0, 1, 1, smbus{}, false},
 	} {
-		if got, ok := smbusFor(c.funcs, c.write, c.read); got != c.want || ok != c.ok {
+		if got, ok := smbusFor(c.funcs, make([]byte, c.write), c.read, false); got != c.want || ok != c.ok {
 			t.Errorf("funcs %#x, %d out, %d in: %+v %v, want %+v %v", c.funcs, c.write, c.read, got, ok, c.want, c.ok)
 		}
 	}
 	if got, want := smbusLimits(uapi.FuncReadWordData|uapi.FuncReadByteData|uapi.FuncWriteByteData), "it can read up to 2 and write up to 1 bytes of a one-byte register"; got != want {
 		t.Error(got)
+	}
+}
+
+func TestSMBusBlocks(t *testing.T) {
+	const blocks = uapi.FuncBlockRead | uapi.FuncBlockWrite
+	for _, c := range []struct {
+		name  string
+		funcs uint32
+		write []byte
+		read  int
+		block bool
+		want  smbus
+		ok    bool
+	}{
+		{"a read", blocks, []byte{7}, 33, true, smbus{uapi.SMBusBlock, true}, true},
+		{"a read without a command", blocks, nil, 33, true, smbus{uapi.SMBusBlock, true}, false},
+		{"a read that the adapter lacks", uapi.FuncReadBlock, []byte{7}, 33, true, smbus{uapi.SMBusBlock, true}, false},
+		{"a write with its count", blocks, []byte{7, 2, 8, 9}, 0, false, smbus{uapi.SMBusBlock, false}, true},
+		{"a write with another count", blocks, []byte{7, 3, 8, 9}, 0, false, smbus{}, false},
+		{"an empty write", blocks, []byte{7, 0}, 0, false, smbus{}, false},
+		{"a write too long", blocks, append([]byte{7, 33}, make([]byte, 33)...), 0, false, smbus{}, false},
+		{"a write where the adapter writes any bytes", blocks | uapi.FuncWriteBlock, []byte{7, 2, 8, 9}, 0, false, smbus{uapi.SMBusI2CBlock, false}, true},
+	} {
+		if got, ok := smbusFor(c.funcs, c.write, c.read, c.block); ok != c.ok || ok && got != c.want {
+			t.Errorf("%s: %+v %v, want %+v %v", c.name, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestMessagesThatSMBusCanSend(t *testing.T) {
+	w, r := device.Message{Addr: 0x50, Data: []byte{1}}, device.Message{Addr: 0x50, Read: true, Data: []byte{0}}
+	other := device.Message{Addr: 0x51, Read: true, Data: []byte{0}}
+	for _, c := range []struct {
+		messages []device.Message
+		ok       bool
+		shape    string
+	}{
+		{[]device.Message{w}, true, "1 bytes out and 0 in"},
+		{[]device.Message{r}, true, "0 bytes out and 1 in"},
+		{[]device.Message{w, r}, true, "1 bytes out and 1 in"},
+		{[]device.Message{w, other}, false, "2 messages so"},
+		{[]device.Message{r, w}, false, "2 messages so"},
+		{[]device.Message{w, w}, false, "2 messages so"},
+		{[]device.Message{w, r, r}, false, "3 messages so"},
+	} {
+		if _, _, _, ok := asSMBus(c.messages); ok != c.ok || shape(c.messages) != c.shape {
+			t.Errorf("%+v: %v, %s", c.messages, ok, shape(c.messages))
+		}
+	}
+}
+
+func TestWhatAnAdapterCanDo(t *testing.T) {
+	for bits, want := range map[uint32]device.Functions{
+		0:                              0,
+		uapi.FuncI2C:                   device.FuncTransfer,
+		uapi.FuncI2C | uapi.FuncTenBit: device.FuncTransfer | device.FuncTenBit,
+		uapi.FuncTenBit:                0,
+		uapi.FuncReadByte:              0,
+		0x0eff0008:                     device.FuncQuick | device.FuncByte | device.FuncByteData | device.FuncWordData | device.FuncI2CBlock | device.FuncBlockWrite,
+	} {
+		if got := functions(bits); got != want {
+			t.Errorf("%#x is %q, want %q", bits, got.AppendNames(nil), want.AppendNames(nil))
+		}
 	}
 }

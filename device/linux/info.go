@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"boardhand/device"
 )
@@ -23,25 +22,9 @@ func (b *Board) Info() device.Info {
 		Arch:     runtime.GOARCH,
 		CPUs:     cpusOnline(r),
 	}
-	meminfo, _ := readText(8192, r.proc, "meminfo")
-	for line := range strings.Lines(meminfo) {
-		fields := strings.Fields(line) // "MemTotal:  1018144 kB"
-		if len(fields) < 2 {
-			continue
-		}
-		kib, _ := strconv.ParseInt(fields[1], 10, 64)
-		switch fields[0] {
-		case "MemTotal:":
-			info.MemTotal = kib << 10
-		case "MemAvailable:":
-			info.MemFree = kib << 10
-		}
-	}
-	uptime, _ := readText(64, r.proc, "uptime")
-	seconds, _, _ := strings.Cut(uptime, " ")
-	if s, err := strconv.ParseFloat(seconds, 64); err == nil {
-		info.Uptime = time.Duration(s*100) * (10 * time.Millisecond)
-	}
+	memory := meminfo(r)
+	info.MemTotal, info.MemFree = memory["MemTotal:"], memory["MemAvailable:"]
+	info.Uptime = uptime(r)
 	return info
 }
 

@@ -24,13 +24,18 @@ import (
 //	alias     its other name
 //	standing  a line that may be left an output, and keeps its level
 //	owned     a line that the kernel holds
+//	left      an output that the firmware left behind, on a chip that ends it when
+//	          it is given back
 //	moving    a line that somebody outside moves, at least once in 10 s
 //	pinned    a pin that carries a device's function
 //	bus       the number of an I2C bus
+//	range     the addresses that a scan of it covers, as 08-77 (hex)
 //	set       what is written to the device first
 //	device    an address that answers; after write it gives read (all in hex)
 //	empty     an address without a device (hex)
 //	driven    an address with a kernel driver (hex)
+//	can       a CAN interface that is up, or vcan to make one
+//	canpair   two controllers on one bus that are down, as can0+can1
 //
 // Meant for an emulated board that is thrown away.
 func kernel(t *testing.T) map[string]string {
@@ -61,23 +66,28 @@ func wiring(m map[string]string) contract.GPIOWiring {
 	return contract.GPIOWiring{Free: m["free"], Alias: m["alias"], Standing: m["standing"], Owned: m["owned"]}
 }
 
-// stand makes a line an output at High and gives it back.
+// stand makes a line an output at High, as another process would, and gives it back.
 func stand(t *testing.T, b *Board, name string) {
 	t.Helper()
-	l, err := b.gpio.lookup(name)
+	l, err := b.GPIO().Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.chip.mu.Lock()
-	fd, err := l.take()
-	if err == nil {
-		err = l.drive(fd, device.High)
-		unix.Close(fd)
-	}
-	b.gpio.done(l.chip, nil)
+	chip, err := os.Open("/dev/" + l.Chip)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer chip.Close()
+	r := uapi.LineRequest{Num_lines: 1}
+	r.Offsets[0] = l.Offset
+	r.Config.Flags, r.Config.Num_attrs = uapi.FlagOutput, 1
+	r.Config.Attrs[0].Attr.Id = uapi.AttrOutputValues
+	r.Config.Attrs[0].Attr.Flags = 1 // the values, in a union with the flags
+	r.Config.Attrs[0].Mask = 1
+	if err := uapi.GetLine(int(chip.Fd()), &r); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(int(r.Fd))
 }
 
 func TestKernelShowsWhatItHas(t *testing.T) {
@@ -185,20 +195,19 @@ func TestKernelMakesAnInputAnInputAgain(t *testing.T) {
 // A kernel that makes a freed output an input (Raspberry Pi, without
 // persist_gpio_outputs) must not be given back what we only read.
 func TestKernelReadKeepsAnOutputThatFreeingWouldEnd(t *testing.T) {
-	m := kernel(t)
-	b := openReal(t)
-	if m["free"] == "" {
-		t.Skip("no line to test on")
+	name := kernel(t)["left"]
+	if name == "" {
+		t.Skip("no such output to test on")
 	}
-	l, err := b.gpio.lookup(m["free"])
+	b := openReal(t)
+	l, err := b.gpio.lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !l.chip.frees {
-		t.Skip("this chip keeps a freed output")
+		t.Fatalf("%s keeps a freed output", l.chip.name)
 	}
-	names, levels := []string{m["free"]}, make([]device.Level, 1)
-	stand(t, b, m["free"])
+	names, levels := []string{name}, make([]device.Level, 1)
 	for range 3 {
 		if err := b.GPIO().Read(names, levels); err != nil {
 			t.Fatal(err)
@@ -207,14 +216,22 @@ func TestKernelReadKeepsAnOutputThatFreeingWouldEnd(t *testing.T) {
 	if l.fd < 0 {
 		t.Error("the output was given back after a read")
 	}
-	if s, err := b.GPIO().Find(m["free"]); err != nil || s.Held || s.Owner != "" {
+	if s, err := b.GPIO().Find(name); err != nil || s.Direction != device.Out || s.Held || s.Owner != "" {
 		t.Errorf("%+v %v", s, err)
 	}
-	if _, err := b.GPIO().Write(m["free"], device.High); err != nil {
+	before, err := b.GPIO().Write(name, 1-levels[0])
+	if want := (device.State{Direction: device.Out, Level: levels[0]}); err != nil || before != want {
+		t.Errorf("before is %+v, want %+v, error %v", before, want, err)
+	}
+	if err := b.GPIO().Release(name); err != nil {
 		t.Error(err)
 	}
-	if err := b.GPIO().Release(m["free"]); err != nil {
-		t.Error(err)
+	was := levels[0]
+	if err := b.GPIO().Read(names, levels); err != nil || levels[0] != was {
+		t.Errorf("after Release the level is %d, was %d, error %v", levels[0], was, err)
+	}
+	if s, err := b.GPIO().Find(name); err != nil || s.Direction != device.Out || s.Held {
+		t.Errorf("after Release the line is %+v, error %v", s, err)
 	}
 }
 
@@ -256,6 +273,14 @@ func TestKernelReadsAllFreeLinesAtOnce(t *testing.T) {
 	if err := g.Read(names, levels); err != nil {
 		t.Fatal(err)
 	}
+	// Only now does the kernel know which way each line is driven: it does not notice
+	// that its driver made an output, given back by a test before, an input.
+	if lines, err = g.Lines(lines[:0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Read(names, levels); err != nil {
+		t.Fatal(err)
+	}
 	for i := 0; i < len(names); i += 2 {
 		if levels[i] != levels[i+1] {
 			t.Errorf("%s is %d and %d", names[i], levels[i], levels[i+1])
@@ -282,6 +307,8 @@ func TestKernelI2C(t *testing.T) {
 	}
 	w := contract.I2CWiring{Device: hexAddress(m["device"]), Empty: hexAddress(m["empty"]), Owned: hexAddress(m["driven"])}
 	w.Bus, _ = strconv.Atoi(m["bus"])
+	first, last, _ := strings.Cut(m["range"], "-")
+	w.First, w.Last = hexAddress(first), hexAddress(last)
 	w.Write, _ = hex.DecodeString(m["write"])
 	w.Read, _ = hex.DecodeString(m["read"])
 	b := openReal(t)

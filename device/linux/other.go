@@ -18,3 +18,8 @@ func Open() (*Board, error) {
 
 // Usable is false.
 func (*Board) Usable() bool { return false }
+
+// Examine fails, for the reason it gives.
+func Examine() (device.Diagnosis, error) {
+	return device.Diagnosis{}, errors.New("a real board needs Linux; take the simulated one with --board sim")
+}

@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,20 +18,35 @@ import (
 	"boardhand/device"
 )
 
-// sensors is the channels of hwmon and the thermal zones.
+// sensors is the channels of hwmon and IIO, the thermal zones and the 1-Wire
+// thermometers.
 type sensors struct {
 	roots  roots
 	closed atomic.Bool
 	mu     sync.Mutex
 	found  []sensor // as last looked up, by name
+	// capturing is held while a buffer is set up and runs: its settings are the
+	// device's, not the opener's.
+	capturing sync.Mutex
 }
 
-// sensor is one channel and the file that it is read from.
+// sensor is one channel and where it is measured.
 type sensor struct {
 	device.Sensor
+	source
+	path string // of the value, with no link in it: another device does not take its place
+}
+
+// source measures one quantity in its unit. suspect is as of device.Reading.
+type source interface {
+	measure() (v device.Decimal, suspect string, err error)
+}
+
+// kernelFile is a quantity in one file of hwmon or a thermal zone.
+type kernelFile struct {
 	channel
-	path  string // of the value, with no link in it: another device does not take its place
-	fault string // of the chip's own word that the value is wrong, or empty
+	path  string
+	fault string // path of the chip's own word that the value is wrong, or empty
 }
 
 // channel is how the kernel gives a quantity: a whole number of 10^exp of its unit.
@@ -49,7 +65,7 @@ var channels = map[string]channel{
 	"humidity": {device.Humidity, -3},
 	"fan":      {device.Speed, 0},
 	"freq":     {device.Frequency, 0},
-	"pwm":      {device.PWM, -1},
+	"pwm":      {device.FanDrive, -1},
 }
 
 // maxSensors bounds what is looked up; a server has some hundred.
@@ -61,6 +77,8 @@ func newSensors(r roots) *sensors { return &sensors{roots: r} }
 func (s *sensors) look() []sensor {
 	zones, types := s.zones()
 	found := append(s.hwmon(types), zones...)
+	found = append(found, s.iio()...)
+	found = append(found, s.w1()...)
 	if len(found) > maxSensors {
 		found = found[:maxSensors]
 	}
@@ -82,7 +100,8 @@ func (s *sensors) zones() (zones []sensor, count map[string]int) {
 		if err != nil {
 			continue
 		}
-		z := sensor{Sensor: device.Sensor{Quantity: device.Temperature, Source: "thermal"}, channel: channels["temp"], path: filepath.Join(path, "temp")}
+		value := filepath.Join(path, "temp")
+		z := sensor{device.Sensor{Quantity: device.Temperature, Source: "thermal"}, kernelFile{channel: channels["temp"], path: value}, value}
 		z.Name, _ = readText(64, path, "type")
 		if z.Name = word(z.Name); z.Name == "" {
 			z.Name = "thermal_zone" + strconv.Itoa(n)
@@ -163,21 +182,22 @@ func (c hwmonChip) channels() []sensor {
 			continue
 		}
 		switch {
-		case ch.quantity == device.PWM && suffix == "":
-		case ch.quantity != device.PWM && suffix == "input":
+		case ch.quantity == device.FanDrive && suffix == "":
+		case ch.quantity != device.FanDrive && suffix == "input":
 		case ch.quantity == device.Power && suffix == "average" && !has(base+"_input"):
 		default:
 			continue
 		}
-		x := sensor{Sensor: device.Sensor{Name: c.name + "/" + base, Quantity: ch.quantity, Source: "hwmon"}, channel: ch, path: filepath.Join(c.path, e.Name())}
+		x := device.Sensor{Name: c.name + "/" + base, Quantity: ch.quantity, Source: "hwmon", Waits: "sensor " + c.name}
+		f := kernelFile{channel: ch, path: filepath.Join(c.path, e.Name())}
 		if has(base + "_label") {
 			label, _ := readText(64, c.path, base+"_label")
 			x.Label = word(label)
 		}
 		if has(base + "_fault") {
-			x.fault = filepath.Join(c.path, base+"_fault")
+			f.fault = filepath.Join(c.path, base+"_fault")
 		}
-		found = append(found, x)
+		found = append(found, sensor{x, f, f.path})
 	}
 	return found
 }
@@ -201,23 +221,30 @@ func (s *sensors) Read(name string) (device.Sensor, device.Reading, error) {
 	if s.closed.Load() {
 		return device.Sensor{}, device.Reading{}, errClosed("sensors")
 	}
+	x, err := s.sensor(name)
+	if err != nil {
+		return device.Sensor{}, device.Reading{}, err
+	}
+	r, err := x.read()
+	return x.Sensor, r, err
+}
+
+// sensor is the sensor called name, looked up anew where it is not as it was.
+func (s *sensors) sensor(name string) (sensor, error) {
 	s.mu.Lock()
 	x, ok := find(s.found, name)
 	s.mu.Unlock()
 	if ok {
-		if _, err := os.Lstat(x.path); err != nil {
-			ok = false // it may have come back elsewhere
+		if _, err := os.Lstat(x.path); err == nil {
+			return x, nil
 		}
 	}
-	if !ok {
-		found := s.look()
-		if x, ok = find(found, name); !ok {
-			return device.Sensor{}, device.Reading{}, &device.Error{Subject: "sensor " + strconv.Quote(name), Kind: device.ErrNotFound,
-				Hint: "sensor_list shows " + strconv.Itoa(len(found)) + " sensors"}
-		}
+	found := s.look() // it may have come, or come back elsewhere
+	if x, ok = find(found, name); ok {
+		return x, nil
 	}
-	r, err := x.read()
-	return x.Sensor, r, err
+	return sensor{}, &device.Error{Subject: "sensor " + strconv.Quote(name), Kind: device.ErrNotFound,
+		Hint: "sensor_list shows " + strconv.Itoa(len(found)) + " sensors"}
 }
 
 func find(found []sensor, name string) (sensor, bool) {
@@ -244,25 +271,49 @@ var sensorMeanings = []meaning{
 
 // read measures.
 func (x sensor) read() (device.Reading, error) {
+	v, suspect, err := x.measure()
+	if err != nil {
+		return device.Reading{}, x.explain(err)
+	}
+	if suspect == "" {
+		suspect = implausible(x.Sensor, v)
+	}
+	return device.Reading{Value: v, Time: time.Now(), Suspect: suspect}, nil
+}
+
+// explain is an error of measuring, about this sensor.
+func (x sensor) explain(err error) error {
 	subject := "sensor " + strconv.Quote(x.Name)
-	if x.fault != "" {
-		if v, err := readText(8, x.fault); err == nil && v != "0" {
-			return device.Reading{}, &device.Error{Subject: subject, Kind: unix.EIO,
-				Reason: "the chip reports a fault of the sensor", Hint: "check that it is connected"}
+	var e *device.Error
+	if errors.As(err, &e) {
+		e.Subject = subject
+		return e
+	}
+	return explain(subject, err, sensorMeanings)
+}
+
+// measure implements source.
+func (f kernelFile) measure() (v device.Decimal, suspect string, err error) {
+	text, err := readText(64, f.path)
+	if err != nil {
+		return v, "", err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return v, "", noValue(text)
+	}
+	if f.fault != "" {
+		if fault, err := readText(8, f.fault); err == nil && fault != "0" {
+			suspect = "the chip reports a fault of the sensor: it may be open or shorted"
 		}
 	}
-	s, err := readText(64, x.path)
-	if err != nil {
-		return device.Reading{}, explain(subject, err, sensorMeanings)
+	if f.quantity == device.FanDrive {
+		n = (n*1000 + 127) / 255 // 0 to 255, to the nearest tenth of a percent
 	}
-	v, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return device.Reading{}, &device.Error{Subject: subject, Kind: unix.EIO, Reason: "the kernel gave " + strconv.Quote(s) + " for a value"}
-	}
-	r := device.Reading{Value: device.Decimal{Value: v, Exp: x.exp}, Time: time.Now()}
-	if x.Quantity == device.PWM {
-		// 0 to 255, to the nearest tenth of a percent.
-		r.Value.Value = (v*1000 + 127) / 255
-	}
-	return r, nil
+	return device.Decimal{Value: n, Exp: f.exp}, suspect, nil
+}
+
+// noValue says that a file of the kernel holds no value. Its subject comes later.
+func noValue(text string) error {
+	return &device.Error{Kind: unix.EIO, Reason: "the kernel gave " + strconv.Quote(text) + " for a value"}
 }

@@ -80,7 +80,7 @@ meter/power1            power        1500000e-6 W
 meter/power2            power        2500000e-6 W
 meter/pwm1              pwm          502e-1 %
 meter/pwm2              pwm          1000e-1 %
-meter/temp1             temperature  sensor "meter/temp1": the chip reports a fault of the sensor; check that it is connected
+meter/temp1             temperature  85000e-3 °C ! the chip reports a fault of the sensor: it may be open or shorted
 meter/temp2             temperature  sensor "meter/temp2": the kernel gave "" for a value
 meter/temp3             temperature  sensor "meter/temp3": the kernel gave "99999999999999999999999" for a value
 `
@@ -102,6 +102,9 @@ func TestSensorsOfABoard(t *testing.T) {
 		value := fmt.Sprintf("%de%d %s", r.Value.Value, r.Value.Exp, x.Quantity.Unit())
 		if err != nil {
 			value = err.Error()
+		}
+		if r.Suspect != "" {
+			value += " ! " + r.Suspect
 		}
 		fmt.Fprintf(&got, "%-24s%-12s %s\n", name, x.Quantity, value)
 	}

@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"boardhand/device/linux/internal/uapi"
 )
 
 // tree makes the kernel's file systems in a folder. An entry of files is a file
@@ -39,4 +43,18 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// noDevice is the name of the error that a request to a device gives on a plain
+// file: ENOTTY of the kernel, and ENOSYS under qemu-user, which knows no devices.
+func noDevice(t *testing.T) string {
+	t.Helper()
+	f, err := os.Open(os.Args[0])
+	must(t, err)
+	defer f.Close()
+	err = uapi.GetChipInfo(int(f.Fd()), &uapi.ChipInfo{})
+	if err != unix.ENOTTY && err != unix.ENOSYS {
+		t.Fatal(err)
+	}
+	return unix.ErrnoName(err.(unix.Errno))
 }

@@ -2,35 +2,48 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"boardhand/device"
 )
 
-// pins is the chip: its lines and the wires between them.
+// pins is the chip: its lines, the wires between them, and what drives them from
+// outside. Every change of a level goes by advance and settle, so that those who
+// watch see it.
 type pins struct {
-	mu    sync.Mutex
-	lines [len(pinout)]pin
+	now func() time.Time
+
+	mu      sync.Mutex
+	lines   [len(pinout)]pin
+	clocks  []*clock
+	watches []*watch
 }
 
 type pin struct {
-	dir    device.Direction
-	out    device.Level // what it drives as an output
-	net    []uint8      // the offsets on its wire, itself included
-	holder *gpio        // the board that holds it, or nil
-	before device.State // before its holder's first Write
+	device.Config               // Level is what it drives as an output, at the pin
+	net           []uint8       // the offsets on its wire, itself included
+	clocked       *clock        // what drives it from outside, or nil
+	holder        *gpio         // the board that holds it, or nil
+	before        device.Config // before its holder's first Write or Configure
+	watch         *watch        // what watches it, or nil
 }
 
-func newPins(wires []Wire) *pins {
+func newPins(wires []Wire, clocks []Clock, now func() time.Time) *pins {
 	if wires == nil {
 		wires = []Wire{{wiredByDefault, wiredTo}}
 	}
-	p := &pins{}
+	p := &pins{now: now}
 	for i := range p.lines {
-		p.lines[i] = pin{dir: pinout[i].dir, out: pinout[i].out, net: []uint8{uint8(i)}}
+		s := &pinout[i]
+		p.lines[i] = pin{Config: device.Config{Direction: s.dir, Level: s.out, ActiveLow: s.activeLow}, net: []uint8{uint8(i)}}
 	}
 	for _, w := range wires {
 		p.tie(offsets[w.From], offsets[w.To])
+	}
+	for _, c := range clocks {
+		p.drive(c, now())
 	}
 	return p
 }
@@ -51,12 +64,23 @@ func (p *pins) tie(a, b int) {
 func (p *pins) level(i int) device.Level {
 	driven, pull := false, device.Low
 	for _, o := range p.lines[i].net {
-		switch l := &p.lines[o]; {
-		case l.dir == device.Out && l.out == device.Low:
-			return device.Low
-		case l.dir == device.Out:
+		l := &p.lines[o]
+		if l.Direction == device.Out {
+			switch {
+			case l.Level == device.Low && l.Drive != device.OpenSource:
+				return device.Low
+			case l.Level == device.High && l.Drive != device.OpenDrain:
+				driven = true
+			}
+		}
+		if l.clocked != nil {
+			if l.clocked.level == device.Low {
+				return device.Low
+			}
 			driven = true
-		case pinout[o].pull == device.High:
+		}
+		switch {
+		case l.Bias == device.BiasUp, l.Bias == device.BiasUnknown && pinout[o].pull == device.High:
 			pull = device.High
 		}
 	}
@@ -64,6 +88,17 @@ func (p *pins) level(i int) device.Level {
 		return device.High
 	}
 	return pull
+}
+
+// seen is the logical level of the line at offset i. The caller has the lock.
+func (p *pins) seen(i int) device.Level { return p.lines[i].logical(p.level(i)) }
+
+// logical turns a level at the pin into the line's, and back.
+func (l *pin) logical(level device.Level) device.Level {
+	if l.ActiveLow {
+		return level ^ 1
+	}
+	return level
 }
 
 // gpio is one board's hold on the pins.
@@ -106,8 +141,9 @@ func (g *gpio) Read(names []string, levels []device.Level) error {
 			return err
 		}
 	}
+	g.pins.advance()
 	for k, name := range names {
-		levels[k] = g.pins.level(offsets[name])
+		levels[k] = g.pins.seen(offsets[name])
 	}
 	return nil
 }
@@ -125,12 +161,50 @@ func (g *gpio) Write(name string, level device.Level) (device.State, error) {
 		return device.State{}, err
 	}
 	l := &g.pins.lines[i]
-	before := device.State{Direction: l.dir, Level: g.pins.level(i)}
-	if l.holder == nil {
-		l.holder, l.before = g, before
+	if l.watch != nil {
+		return device.State{}, watched(name)
 	}
-	l.dir, l.out = device.Out, level
+	g.pins.advance()
+	before := device.State{Direction: l.Direction, Level: g.pins.seen(i)}
+	g.hold(i)
+	l.Direction, l.Level = device.Out, l.logical(level)
+	g.pins.settle()
 	return before, nil
+}
+
+// Configure sets a line up.
+func (g *gpio) Configure(name string, change func(*device.Config) error) (before, after device.Config, err error) {
+	g.pins.mu.Lock()
+	defer g.pins.mu.Unlock()
+	i, err := g.usable(name)
+	if err != nil {
+		return before, after, err
+	}
+	l := &g.pins.lines[i]
+	if l.watch != nil {
+		return before, after, watched(name)
+	}
+	g.pins.advance()
+	before = g.config(i)
+	after = before
+	if err := change(&after); err != nil {
+		return before, before, err
+	}
+	if after.Debounce < 0 || after.Debounce > device.MaxDebounce {
+		return before, before, &device.Error{Subject: lineSubject(name), Kind: device.ErrNotSupport,
+			Reason: fmt.Sprintf("debounce of %v not supported", after.Debounce), Hint: fmt.Sprintf("0 to %v are allowed", device.MaxDebounce)}
+	}
+	g.hold(i)
+	l.Config = after
+	l.Debounce = l.Debounce.Truncate(time.Microsecond)
+	if l.Direction == device.Out {
+		l.Debounce = 0
+	} else {
+		l.Drive = device.PushPull
+	}
+	l.Level = l.logical(after.Level)
+	g.pins.settle()
+	return before, g.config(i), nil
 }
 
 // Release puts a held line back.
@@ -141,16 +215,28 @@ func (g *gpio) Release(name string) error {
 	if err != nil {
 		return err
 	}
+	if l := &g.pins.lines[i]; l.holder == g && l.watch != nil {
+		return watched(name)
+	}
+	g.pins.advance()
 	g.release(&g.pins.lines[i])
+	g.pins.settle()
 	return nil
 }
 
 func (g *gpio) close() {
 	g.pins.mu.Lock()
 	defer g.pins.mu.Unlock()
+	g.pins.advance()
+	for _, w := range slices.Clone(g.pins.watches) {
+		if w.gpio == g {
+			w.end()
+		}
+	}
 	for i := range g.pins.lines {
 		g.release(&g.pins.lines[i])
 	}
+	g.pins.settle()
 	g.closed = true
 }
 
@@ -160,8 +246,25 @@ func (g *gpio) release(l *pin) {
 	if l.holder != g {
 		return
 	}
-	l.dir, l.out = l.before.Direction, l.before.Level
-	l.holder = nil
+	l.Config, l.holder = l.before, nil
+}
+
+// hold makes the line at offset i this board's, and keeps how it is set up.
+func (g *gpio) hold(i int) {
+	if l := &g.pins.lines[i]; l.holder == nil {
+		l.holder, l.before = g, l.Config
+	}
+}
+
+// config is how the line at offset i is set up, with its logical level: of an
+// output what it drives, which need not be what the pin shows.
+func (g *gpio) config(i int) device.Config {
+	l := &g.pins.lines[i]
+	c := l.Config
+	if c.Level = l.logical(l.Level); c.Direction == device.In {
+		c.Level = g.pins.seen(i)
+	}
+	return c
 }
 
 func (g *gpio) find(name string) (int, error) {
@@ -189,20 +292,27 @@ func (g *gpio) usable(name string) (int, error) {
 }
 
 func (g *gpio) owner(i int) string {
-	if h := g.pins.lines[i].holder; h != nil && h != g {
+	l := &g.pins.lines[i]
+	if h := l.holder; h != nil && h != g {
+		return "another process"
+	}
+	if l.watch != nil && l.watch.gpio != g {
 		return "another process"
 	}
 	return pinout[i].owner
 }
 
 func (g *gpio) snapshot(i int) device.Line {
-	l, s := &g.pins.lines[i], &pinout[i]
+	l := &g.pins.lines[i]
 	return device.Line{
-		Name:      s.name,
+		Name:      pinout[i].name,
 		Chip:      chipName,
 		Offset:    uint32(i),
-		Direction: l.dir,
-		ActiveLow: s.activeLow,
+		Direction: l.Direction,
+		ActiveLow: l.ActiveLow,
+		Bias:      l.Bias,
+		Drive:     l.Drive,
+		Debounce:  l.Debounce,
 		Held:      l.holder == g,
 		Owner:     g.owner(i),
 	}

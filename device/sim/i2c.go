@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ const (
 	busNumber = 1
 	busName   = "bcm2835-sim (i2c@7e804000)"
 	maxAddr   = 0x7f
+	functions = device.FuncTransfer | device.FuncQuick | device.FuncByte | device.FuncByteData | device.FuncWordData |
+		device.FuncI2CBlock | device.FuncBlockRead | device.FuncBlockWrite
 
 	eepromAddr = 0x50
 	rtcAddr    = 0x68
@@ -31,6 +34,7 @@ type bus struct {
 	jammed  bool
 	jam     time.Duration // 0: for ever
 	slow    time.Duration
+	late    bool // an address without a device times out
 	now     func() time.Time
 	drivers map[uint16]string // the kernel's
 	mu      sync.Mutex        // one transaction at a time
@@ -50,7 +54,7 @@ func newBuses(w Wiring, now func() time.Time) []*bus {
 		b.jammed, b.jam = true, time.Duration(j.Seconds*float64(time.Second))
 	}
 	for _, s := range w.Slow {
-		b.slow = time.Duration(s.Ms * float64(time.Millisecond))
+		b.slow, b.late = time.Duration(s.Ms*float64(time.Millisecond)), s.NackTimeout
 	}
 	return []*bus{b}
 }
@@ -90,7 +94,7 @@ func (c *i2c) Buses(dst []device.Bus) ([]device.Bus, error) {
 	if c.closed.Load() {
 		return dst, errClosed()
 	}
-	return append(dst, device.Bus{Number: busNumber, Name: busName, Transfers: true}), nil
+	return append(dst, device.Bus{Number: busNumber, Name: busName, Functions: functions}), nil
 }
 
 // Scan probes as i2cdetect does. A device that is busy with itself, as the
@@ -108,22 +112,18 @@ func (c *i2c) Scan(number int, first, last uint16, dst []device.Occupant, s devi
 	if err := b.stuck(); err != nil {
 		return dst, err
 	}
-	total := int(last-first) + 1
-	for addr := first; addr <= last; addr++ {
-		if s.Stop != nil && s.Stop() {
-			return dst, &device.Error{Subject: busSubject(number), Kind: device.ErrCancelled,
-				Reason: fmt.Sprintf("scan cancelled before %#02x", addr)}
+	return device.Sweep(busSubject(number), first, last, dst, s, func(addr uint16) (string, device.Answer, error) {
+		driver := b.drivers[addr]
+		switch {
+		case driver != "":
+			return driver, device.Owned, nil
+		case b.probe(addr):
+			return "", device.Found, nil
+		case b.late:
+			return "", device.Stuck, b.noAck(addr)
 		}
-		if driver := b.drivers[addr]; driver != "" {
-			dst = append(dst, device.Occupant{Addr: addr, Driver: driver})
-		} else if b.probe(addr) {
-			dst = append(dst, device.Occupant{Addr: addr})
-		}
-		if s.Progress != nil {
-			s.Progress(int(addr-first)+1, total)
-		}
-	}
-	return dst, nil
+		return "", device.Silent, nil
+	})
 }
 
 func (b *bus) probe(addr uint16) bool {
@@ -134,40 +134,99 @@ func (b *bus) probe(addr uint16) bool {
 	return b.transact(addr, nil, nil)
 }
 
-// Transfer is one transaction.
+// Transfer is one transaction of a write and a read.
 func (c *i2c) Transfer(number int, addr uint16, write, read []byte) error {
+	var messages []device.Message
+	if len(write) > 0 {
+		messages = append(messages, device.Message{Addr: addr, Data: write})
+	}
+	if len(read) > 0 {
+		messages = append(messages, device.Message{Addr: addr, Read: true, Data: read})
+	}
+	if len(messages) == 0 {
+		if _, err := c.bus(number); err != nil {
+			return err
+		}
+		return &device.Error{Subject: addrSubject(number, addr), Kind: device.ErrNotSupport, Reason: "empty transfer not supported", Hint: "write or read at least one byte"}
+	}
+	return c.Transact(number, messages)
+}
+
+// Transact is one transaction.
+func (c *i2c) Transact(number int, messages []device.Message) error {
 	b, err := c.bus(number)
 	if err != nil {
 		return err
 	}
-	if reason, hint := refusal(addr, len(write), len(read)); reason != "" {
-		return &device.Error{Subject: addrSubject(number, addr), Kind: device.ErrNotSupport, Reason: reason, Hint: hint}
+	if n := len(messages); n == 0 || n > device.MaxMessages {
+		return &device.Error{Subject: busSubject(number), Kind: device.ErrNotSupport,
+			Reason: fmt.Sprintf("transaction of %d messages not supported", n), Hint: fmt.Sprintf("1 to %d are allowed", device.MaxMessages)}
 	}
-	if driver := b.drivers[addr]; driver != "" {
-		return &device.Error{Subject: addrSubject(number, addr), Kind: device.ErrBusy,
-			Reason: fmt.Sprintf("in use by the kernel's driver %q (EBUSY)", driver), Hint: "i2c_scan shows which addresses are free"}
+	for i := range messages {
+		m := &messages[i]
+		if reason, hint := refusal(m); reason != "" {
+			return &device.Error{Subject: addrSubject(number, m.Addr), Kind: device.ErrNotSupport, Reason: reason, Hint: hint}
+		}
+		if driver := b.drivers[m.Addr]; driver != "" {
+			return &device.Error{Subject: addrSubject(number, m.Addr), Kind: device.ErrBusy,
+				Reason: fmt.Sprintf("in use by the kernel's driver %q (EBUSY)", driver), Hint: "i2c_scan shows which addresses are free"}
+		}
 	}
 	if err := b.stuck(); err != nil {
 		return err
 	}
-	if !b.transact(addr, write, read) {
-		return &device.Error{Subject: addrSubject(number, addr), Kind: device.ErrNoAck, Reason: "no acknowledge (EREMOTEIO)",
-			Hint: "check the wiring and the address with i2c_scan"}
+	for i := 0; i < len(messages); i++ {
+		m := &messages[i]
+		var write, read []byte
+		if m.Read {
+			read = m.Data
+		} else {
+			write = m.Data
+			if i+1 < len(messages) && messages[i+1].Read && messages[i+1].Addr == m.Addr {
+				i++
+				m = &messages[i]
+				read = m.Data
+			}
+		}
+		if !b.transact(m.Addr, write, read) {
+			return b.noAck(m.Addr)
+		}
+		if m.Block && (read[0] == 0 || read[0] > device.MaxBlock) {
+			return &device.Error{Subject: addrSubject(number, m.Addr), Kind: errProtocol,
+				Reason: fmt.Sprintf("the device gave a block's length as %d (EPROTO)", read[0]), Hint: fmt.Sprintf("1 to %d are allowed: does it speak SMBus blocks?", device.MaxBlock)}
+		}
 	}
 	return nil
 }
 
-// refusal says why this board cannot make a transfer, or "".
-func refusal(addr uint16, write, read int) (reason, hint string) {
+var errProtocol = errors.New("protocol error")
+
+// noAck is the error of an address at which nothing is.
+func (b *bus) noAck(addr uint16) error {
+	if b.late {
+		return &device.Error{Subject: addrSubject(busNumber, addr), Kind: device.ErrTimeout, Reason: "timed out (ETIMEDOUT)",
+			Hint: "check the wiring and the address with i2c_scan"}
+	}
+	return &device.Error{Subject: addrSubject(busNumber, addr), Kind: device.ErrNoAck, Reason: "no acknowledge (EREMOTEIO)",
+		Hint: "check the wiring and the address with i2c_scan"}
+}
+
+// refusal says why this board cannot send a message, or "".
+func refusal(m *device.Message) (reason, hint string) {
+	n := len(m.Data)
 	switch {
-	case addr > maxAddr:
+	case m.Addr&device.TenBit != 0:
 		return "10-bit address not supported", fmt.Sprintf("0x00 to %#x are allowed", maxAddr)
-	case write == 0 && read == 0:
-		return "empty transfer not supported", "write or read at least one byte"
-	case write > device.MaxTransfer:
-		return fmt.Sprintf("write of %d bytes not supported", write), fmt.Sprintf("at most %d are allowed", device.MaxTransfer)
-	case read > device.MaxTransfer:
-		return fmt.Sprintf("read of %d bytes not supported", read), fmt.Sprintf("at most %d are allowed", device.MaxTransfer)
+	case m.Addr > maxAddr:
+		return "no such address", fmt.Sprintf("0x00 to %#x are allowed", maxAddr)
+	case n == 0:
+		return "empty message not supported", "write or read at least one byte"
+	case n > device.MaxTransfer && m.Read:
+		return fmt.Sprintf("read of %d bytes not supported", n), fmt.Sprintf("at most %d are allowed", device.MaxTransfer)
+	case n > device.MaxTransfer:
+		return fmt.Sprintf("write of %d bytes not supported", n), fmt.Sprintf("at most %d are allowed", device.MaxTransfer)
+	case m.Block && (!m.Read || n != device.MaxBlock+1):
+		return fmt.Sprintf("block of %d bytes not supported", n), fmt.Sprintf("a block is read into %d", device.MaxBlock+1)
 	}
 	return "", ""
 }
@@ -186,5 +245,5 @@ func (c *i2c) bus(number int) (*bus, error) {
 func busSubject(number int) string { return fmt.Sprintf("i2c-%d", number) }
 
 func addrSubject(number int, addr uint16) string {
-	return fmt.Sprintf("i2c-%d address %#02x", number, addr)
+	return fmt.Sprintf("i2c-%d address %#02x", number, addr&^device.TenBit)
 }

@@ -250,7 +250,7 @@ func TestABusJammedForEverStaysSo(t *testing.T) {
 
 func TestASlowBusTakesItsTimeForEachAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := opened(t, Wiring{Slow: []Slow{{1, 2.5}}})
+		b := opened(t, Wiring{Slow: []Slow{{Bus: 1, Ms: 2.5}}})
 		start := time.Now()
 		transfer(t, b, bmeAddr, []byte{bmeID}, 1)
 		if d := time.Since(start); d != 2500*time.Microsecond {

@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
+
+	"boardhand/device"
 )
 
 func TestSensorsMoveSmoothlyWithinTheirRange(t *testing.T) {
@@ -49,5 +53,60 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 	if at(1) == at(2) || at(0) == at(-1) {
 		t.Error("two seeds gave one value")
+	}
+}
+
+func TestTheThermometerShowsItsPowerOnValueFirst(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	b := opened(t, Wiring{Now: func() time.Time { return now }})
+	_, r, err := b.sensors.Read(thermometer)
+	if err != nil || r.Value != (device.Decimal{Value: 85000, Exp: -3}) || r.Suspect == "" {
+		t.Errorf("at power-on %+v, %v", r, err)
+	}
+	now = now.Add(thermometerStarts)
+	_, r, err = b.sensors.Read(thermometer)
+	if err != nil || r.Value.Value < 20000 || r.Value.Value > 23000 || r.Suspect != "" {
+		t.Errorf("afterwards %+v, %v", r, err)
+	}
+}
+
+func TestACaptureOfTheAccelerometer(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	names := []string{"adxl345/accel_z", "adxl345/accel_x"}
+	take := func(seed int64) device.Capture {
+		c, err := opened(t, Wiring{Seed: seed, Now: func() time.Time { return now }}).sensors.Capture(names, 25, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	one, same, other := take(1), take(1), take(2)
+	if !reflect.DeepEqual(one, same) || reflect.DeepEqual(one, other) {
+		t.Error("the seed does not decide")
+	}
+	if one.Span != 240*time.Millisecond || len(one.Samples) != 2 {
+		t.Errorf("%+v", one)
+	}
+	moved := false
+	for i, v := range one.Samples[0].Values {
+		if f := v.Float(); f < 9.7 || f > 9.9 {
+			t.Errorf("the Z axis feels %v", f)
+		}
+		moved = moved || v != one.Samples[0].Values[0]
+		if f := one.Samples[1].Values[i].Float(); f < 0 || f > 0.2 {
+			t.Errorf("the X axis feels %v", f)
+		}
+	}
+	if !moved {
+		t.Error("there is no noise")
+	}
+	_, err := opened(t, Wiring{}).sensors.Capture([]string{"adxl345/accel_x", "supply"}, 2, nil)
+	if !errors.Is(err, device.ErrNotSupport) {
+		t.Error(err)
+	}
+	calls := 0
+	c, err := opened(t, Wiring{}).sensors.Capture(names, 1000, func() bool { calls++; return calls > 3 })
+	if err != nil || len(c.Samples[0].Values) >= 1000 || len(c.Samples[0].Values) == 0 {
+		t.Errorf("a stopped capture gives %d samples, %v", len(c.Samples[0].Values), err)
 	}
 }

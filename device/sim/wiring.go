@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,12 +15,18 @@ import (
 //	[[sim.wire]]
 //	from = "GPIO17"
 //	to = "GPIO27"
+//	[[sim.clock]]
+//	line = "GPIO5"
+//	hz = 2.5
 //	[[sim.jam]]
 //	bus = 1
 //	seconds = 30
 //	[[sim.slow]]
 //	bus = 1
 //	ms = 2.5
+//	[[sim.uart]]
+//	port = "ttyUSB1"
+//	late_ms = 1500
 //
 // The zero Wiring is the board as it comes: GPIO17 tied to GPIO27, nothing wrong.
 type Wiring struct {
@@ -28,10 +36,22 @@ type Wiring struct {
 	// Wires tie lines together; nil is the one wire of the board as it comes,
 	// and an empty list is none.
 	Wires []Wire `toml:"wire"`
+	// Clocks move lines from outside.
+	Clocks []Clock `toml:"clock"`
 	// Jams are the buses that hang.
 	Jams []Jam `toml:"jam"`
 	// Slow are the buses that take their time.
 	Slow []Slow `toml:"slow"`
+
+	// CAN gives the board a CAN interface, can0, as a Raspberry Pi has one only on a
+	// board on top, and says how its link is: "up", "down", "bus-off", or "alone",
+	// where no other node acknowledges. Empty: there is none.
+	CAN string `toml:"can"`
+	// PWM gives it a PWM chip, as a Raspberry Pi has one only by an overlay.
+	PWM bool `toml:"pwm"`
+
+	// UARTs are the faults of what is connected to the serial ports.
+	UARTs []UARTFault `toml:"uart"`
 
 	// Now is the board's clock; nil is time.Now. Waits run on the real clock.
 	Now func() time.Time `toml:"-"`
@@ -42,6 +62,15 @@ type Wiring struct {
 type Wire struct {
 	From string `toml:"from"` // a line's name
 	To   string `toml:"to"`   // another's
+}
+
+// Clock moves a line from outside: it drives it low, then high and low in turn,
+// beginning with high AfterMs after the board was opened.
+type Clock struct {
+	Line    string  `toml:"line"`
+	Hz      float64 `toml:"hz"`       // periods a second, each of two edges: 0.001 to 1e6
+	Edges   int64   `toml:"edges"`    // then it stands still; 0: for ever
+	AfterMs float64 `toml:"after_ms"` // 0 to 86400000
 }
 
 // Jam is a bus whose clock something holds low. A transfer or scan on it cannot
@@ -57,10 +86,14 @@ type Jam struct {
 type Slow struct {
 	Bus int     `toml:"bus"`
 	Ms  float64 `toml:"ms"` // 0 to 10000
+	// NackTimeout makes an address without a device a timeout, as some adapters do.
+	NackTimeout bool `toml:"nack_timeout"`
 }
 
 const (
 	maxWires       = 64
+	maxClocks      = 8
+	minHz, maxHz   = 0.001, 1e6
 	maxJamSeconds  = 86400
 	maxSlowMs      = 10000
 	wiredByDefault = "GPIO17"
@@ -70,6 +103,9 @@ const (
 // Check says what of the wiring this board cannot have, and what it can. The
 // error names the table as it stands in a board file.
 func (w Wiring) Check() error {
+	if w.CAN != "" && !slices.Contains(canLinks, w.CAN) {
+		return fmt.Errorf("sim.can: %.64q; %s are allowed", w.CAN, strings.Join(canLinks, ", "))
+	}
 	if len(w.Wires) > maxWires {
 		return fmt.Errorf("sim.wire: %d wires; at most %d are allowed", len(w.Wires), maxWires)
 	}
@@ -84,6 +120,15 @@ func (w Wiring) Check() error {
 		}
 		if from == to {
 			return fmt.Errorf("sim.wire: from %q and to %q are the same line; a wire ties two lines", wire.From, wire.To)
+		}
+	}
+	if err := checkClocks(w.Clocks); err != nil {
+		return err
+	}
+	ports := map[string]bool{}
+	for _, f := range w.UARTs {
+		if err := f.check(ports); err != nil {
+			return err
 		}
 	}
 	seen := map[int]bool{}
@@ -107,11 +152,37 @@ func (w Wiring) Check() error {
 	return nil
 }
 
-func wireEnd(key, name string) (offset int, err error) {
+func checkClocks(clocks []Clock) error {
+	if len(clocks) > maxClocks {
+		return fmt.Errorf("sim.clock: %d clocks; at most %d are allowed", len(clocks), maxClocks)
+	}
+	seen := map[int]bool{}
+	for _, c := range clocks {
+		offset, err := lineAt("sim.clock: line", c.Line)
+		switch {
+		case err != nil:
+			return err
+		case seen[offset]:
+			return fmt.Errorf("sim.clock: line %q twice; once is allowed", c.Line)
+		case !(c.Hz >= minHz && c.Hz <= maxHz):
+			return fmt.Errorf("sim.clock: hz %v; %v to %v are allowed", c.Hz, minHz, float64(maxHz))
+		case c.Edges < 0:
+			return fmt.Errorf("sim.clock: edges %d; 0 (for ever) or more are allowed", c.Edges)
+		case !(c.AfterMs >= 0 && c.AfterMs <= 1000*maxJamSeconds):
+			return fmt.Errorf("sim.clock: after_ms %v; 0 to %d are allowed", c.AfterMs, 1000*maxJamSeconds)
+		}
+		seen[offset] = true
+	}
+	return nil
+}
+
+func wireEnd(key, name string) (offset int, err error) { return lineAt("sim.wire: "+key, name) }
+
+func lineAt(where, name string) (offset int, err error) {
 	offset, ok := offsets[name]
 	if !ok {
-		return 0, fmt.Errorf("sim.wire: %s %.64q is no line of the simulated board; GPIO0 to GPIO%d and the kernel's names, as %q, are allowed",
-			key, name, len(pinout)-1, pinout[29].name)
+		return 0, fmt.Errorf("%s %.64q is no line of the simulated board; GPIO0 to GPIO%d and the kernel's names, as %q, are allowed",
+			where, name, len(pinout)-1, pinout[29].name)
 	}
 	return offset, nil
 }

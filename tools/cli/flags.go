@@ -15,13 +15,13 @@ type Flags struct {
 	Config     string   // path of a board file, or empty
 	MaxMessage int      // serve, setup: bytes of the longest message taken
 	MaxValues  int      // serve, setup: JSON values in one message
-	JSON       bool     // call, tools: print JSON
+	JSON       bool     // call, tools, doctor: print JSON
 	Help       bool     // -h was given: print Help and exit with ExitOK
 	Args       []string // what is no flag, in order
 }
 
 // ParseFlags reads the arguments that follow a command's name: "serve", "call",
-// "tools" or "setup". Flags may stand anywhere before a "--", with one dash or two, as
+// "tools", "doctor" or "setup". Flags may stand anywhere before a "--", with one dash or two, as
 // "--board sim" or "--board=sim". The error is for Fail with ExitUsage.
 func ParseFlags(command string, args []string) (Flags, error) {
 	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage, MaxValues: wire.DefaultLimits.Values}
@@ -29,7 +29,9 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
 	set.StringVar(&f.Board, "board", f.Board, "")
-	set.StringVar(&f.Config, "config", "", "")
+	if command != "doctor" {
+		set.StringVar(&f.Config, "config", "", "")
+	}
 	if command == "serve" || command == "setup" {
 		set.IntVar(&f.MaxMessage, "max-message", f.MaxMessage, "")
 		set.IntVar(&f.MaxValues, "max-values", f.MaxValues, "")
@@ -64,8 +66,8 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	case f.MaxValues < minValues || f.MaxValues > maxValues:
 		return f, &usageError{command, "--max-values is " + strconv.Itoa(f.MaxValues) + "; it must be from " +
 			strconv.Itoa(minValues) + " to " + strconv.Itoa(maxValues)}
-	case command == "serve" && len(f.Args) > 0:
-		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and serve takes nothing else"}
+	case (command == "serve" || command == "doctor") && len(f.Args) > 0:
+		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and " + command + " takes nothing else"}
 	}
 	return f, nil
 }

@@ -14,6 +14,7 @@ const usage = `boardhand gives an AI client hands on a small Linux board, over M
 
 Examples:
   boardhand setup claude-code               show how a client starts it
+  boardhand doctor                          see what of this machine can be used
   boardhand tools                           list what the board can do
   boardhand call board_info                 run one tool by hand
   boardhand call gpio_list --board sim      the same on a simulated board
@@ -23,6 +24,7 @@ Commands:
   call     run one tool and print its result
   tools    list the tools, or show one
   setup    print the entry for a client's configuration
+  doctor   look what of this machine can be used, and how to mend the rest
   version  print the version
   help     print this, or the help of a command
 
@@ -95,6 +97,24 @@ Usage:
 
 Clients:
   ` + clientNames() + `
+`
+	case "doctor":
+		return `Look at this machine as the present user: which interfaces are there, which can
+be used, who has them, and what to do about the others. It changes nothing.
+
+Examples:
+  boardhand doctor
+  boardhand doctor --json
+
+Usage:
+  boardhand doctor [flags]
+
+Exit status: 0 all well, 1 something is not usable, 2 wrong usage.
+
+Flags:
+  --json               print it as JSON
+  --board BOARD        auto, linux or sim; auto is this machine where it runs
+                       Linux, else the simulated board
 `
 	case "version":
 		return "Print boardhand's version and the revisions of MCP that it speaks.\n"

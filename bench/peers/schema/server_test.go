@@ -45,21 +45,20 @@ type received struct {
 	err     error // io.EOF at the end of a whole message, or what was wrong with the bytes
 }
 
-// start runs the program; file is a board file's text, or empty.
+// everything gives the simulated board the families that it has only by its file.
+const everything = "[sim]\ncan = \"up\"\npwm = true\n"
+
+// start runs the program; file is the rest of a board file's text, or empty.
 func start(t testing.TB, f framing, file string) *server {
 	t.Helper()
 	if _, err := os.Stat(*boardhand); err != nil {
 		t.Fatalf("no program to test: %v; run make test-schema, or name one by -boardhand", err)
 	}
-	args := []string{"serve", "--board", "sim"}
-	if file != "" {
-		name := t.TempDir() + "/board.toml"
-		if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, "--config", name)
+	name := t.TempDir() + "/board.toml"
+	if err := os.WriteFile(name, []byte(everything+file), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	s := &server{t: t, framing: f, cmd: exec.Command(*boardhand, args...), out: make(chan received, 1024)}
+	s := &server{t: t, framing: f, cmd: exec.Command(*boardhand, "serve", "--board", "sim", "--config", name), out: make(chan received, 1024)}
 	s.cmd.Stderr = &s.stderr
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

@@ -20,6 +20,8 @@ const (
 	FuncWriteByteData = 0x00100000
 	FuncReadWordData  = 0x00200000
 	FuncWriteWordData = 0x00400000
+	FuncBlockRead     = 0x01000000 // SMBus block: the device says how long
+	FuncBlockWrite    = 0x02000000
 	FuncReadBlock     = 0x04000000 // I2C block: the host says how long
 	FuncWriteBlock    = 0x08000000
 )
@@ -30,6 +32,7 @@ const (
 	SMBusByte     = 1
 	SMBusByteData = 2
 	SMBusWordData = 3
+	SMBusBlock    = 5
 	SMBusI2CBlock = 8
 )
 
@@ -44,6 +47,7 @@ const (
 
 	msgRead   = 0x0001
 	msgTenBit = 0x0010
+	msgBlock  = 0x0400 // I2C_M_RECV_LEN
 )
 
 // SMBusData is the data of an SMBus transaction: a byte, a word in the
@@ -98,33 +102,40 @@ func SetAddress(fd int, addr uint16) error {
 	return nil
 }
 
-// Transfer writes and then reads after a repeated start, in one transaction;
-// either may be empty, not both. Each is at most 8192 bytes. It is EIO where the
-// adapter did one message of two and called that no error.
-func Transfer(fd int, addr uint16, write, read []byte) error {
-	flags := uint16(0)
-	if addr > 0x7f {
-		flags = msgTenBit
+// Message is one message of a transaction: to 7 bits of address or 10, a write of
+// data, a read into it or, with Block, a read of which the device tells the length:
+// then data[0] must be 1, and the rest has room for SMBusBlockMax bytes.
+type Message struct {
+	Addr                uint16
+	TenBit, Read, Block bool
+	Data                []byte
+}
+
+// Transact runs the messages in one transaction; none may be empty or have more
+// than 8192 bytes. It is EIO where the adapter did fewer messages than were asked
+// for and called that no error.
+func Transact(fd int, messages []Message) error {
+	msgs := make([]i2cMsg, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		msgs[i] = i2cMsg{addr: m.Addr, len: uint16(len(m.Data)), buf: unsafe.Pointer(&m.Data[0])}
+		for _, f := range []struct {
+			set  bool
+			flag uint16
+		}{{m.TenBit, msgTenBit}, {m.Read, msgRead}, {m.Block, msgBlock}} {
+			if f.set {
+				msgs[i].flags |= f.flag
+			}
+		}
 	}
-	msgs := new([2]i2cMsg)
-	n := 0
-	if len(write) > 0 {
-		msgs[n] = i2cMsg{addr, flags, uint16(len(write)), unsafe.Pointer(&write[0])}
-		n++
-	}
-	if len(read) > 0 {
-		msgs[n] = i2cMsg{addr, flags | msgRead, uint16(len(read)), unsafe.Pointer(&read[0])}
-		n++
-	}
-	arg := &i2cRdwrData{unsafe.Pointer(&msgs[0]), uint32(n)}
+	arg := &i2cRdwrData{unsafe.Pointer(&msgs[0]), uint32(len(msgs))}
 	done, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), i2cRdwr, uintptr(unsafe.Pointer(arg)))
 	runtime.KeepAlive(msgs)
-	runtime.KeepAlive(write)
-	runtime.KeepAlive(read)
+	runtime.KeepAlive(messages)
 	switch {
 	case errno != 0:
 		return errno
-	case int(done) < n:
+	case int(done) < len(msgs):
 		return unix.EIO
 	}
 	return nil
