@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"sync"
+	"weak"
 )
 
 // Reader reads messages of both framings from a stream. It is not safe for use
@@ -17,8 +17,8 @@ type Reader struct {
 	// is not looked at again.
 	buf              []byte
 	start, scan, end int
-	small            []byte    // the largest buffer so far that stays
-	spare            sync.Pool // *[]byte, larger ones until the garbage collector takes them
+	small            []byte               // the largest buffer so far that stays
+	spare            weak.Pointer[[]byte] // a larger one until the garbage collector takes it
 
 	state    state
 	dropping bool // state line: the line is too long or not wanted, only its tail is kept
@@ -327,7 +327,7 @@ func (r *Reader) makeRoom() {
 	switch {
 	case len(r.buf) > keepBuf && rest < len(r.small) && !longBody:
 		large := r.buf
-		r.spare.Put(&large)
+		r.spare = weak.Make(&large)
 		r.moveTo(r.small)
 	case rest == 0:
 		r.moveTo(r.buf)
@@ -342,7 +342,7 @@ func (r *Reader) makeRoom() {
 func (r *Reader) grow() {
 	size := min(2*len(r.buf), r.max+maxBlock+len("\r\n"))
 	if size > keepBuf {
-		if large, ok := r.spare.Get().(*[]byte); ok && len(*large) >= size {
+		if large := r.spare.Value(); large != nil && len(*large) >= size {
 			r.moveTo(*large)
 			return
 		}

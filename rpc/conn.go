@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"boardhand/frame"
 	"boardhand/rpc/wire"
@@ -27,6 +28,7 @@ type Conn struct {
 	running atomic.Int32   // len(jobs), for Idle: the stream asks while it is written to, in the turn
 
 	parser  *fastjson.Parser
+	big     weak.Pointer[fastjson.Parser] // of large messages
 	scratch []byte  // ids and tokens of the message at hand
 	req     request // the request at hand
 	inline  Call    // the call that runs on the dispatcher
@@ -46,10 +48,8 @@ func (s *Server) NewConn(out io.Writer) *Conn {
 }
 
 // A parser remembers every value of the largest message it saw, so messages of
-// more bytes than this have parsers that the garbage collector may take.
+// more bytes than this have one that the garbage collector may take.
 const keepParser = 16 << 10
-
-var bigParsers = sync.Pool{New: func() any { return new(fastjson.Parser) }}
 
 // Answers leave at the latest when so many bytes are waiting, so that a client
 // that only asks cannot make them pile up. With one more answer of the common
@@ -119,8 +119,10 @@ func (c *Conn) handle(msg []byte, mode frame.Mode) {
 	}
 	parser := c.parser
 	if len(msg) > keepParser {
-		parser = bigParsers.Get().(*fastjson.Parser)
-		defer bigParsers.Put(parser)
+		if parser = c.big.Value(); parser == nil {
+			parser = new(fastjson.Parser)
+			c.big = weak.Make(parser)
+		}
 	}
 	v, err := parser.ParseBytes(msg)
 	if err != nil {

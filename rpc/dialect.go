@@ -13,10 +13,15 @@ import (
 type dialect struct {
 	shape
 
-	once     sync.Once // of what follows; most clients speak one dialect, so the others cost nothing
-	head     []byte    // members that open every result, or empty
-	identity []byte    // members of the handshake's result
-	lists    [4]pages  // rendered members of each list's result
+	// What is repeated is rendered when it is first asked for: most clients speak one
+	// dialect, and the first answer does not wait for a list.
+	once     sync.Once
+	head     []byte // members that open every result, or empty
+	identity []byte // members of the handshake's result
+	lists    [4]struct {
+		once  sync.Once
+		pages pages
+	}
 }
 
 // shape is which methods a revision has, and how its results look.
@@ -37,10 +42,24 @@ type shape struct {
 	notFound     int  // the code of a resource that does not exist
 }
 
-// ready renders what a dialect repeats, the first time that it is spoken.
+// ready readies a dialect the first time that it is spoken.
 func (s *Server) ready(d *dialect) *dialect {
-	d.once.Do(func() { d.render(&s.cat, s.limits.Page) })
+	d.once.Do(func() {
+		if d.complete {
+			d.head = appendHead(nil, &s.cat, false)
+		}
+		if !d.arrays {
+			d.identity = d.appendIdentity(nil, &s.cat)
+		}
+	})
 	return d
+}
+
+// list gives the pages of a list, the rendered members of its results.
+func (s *Server) list(d *dialect, list int) pages {
+	l := &d.lists[list]
+	l.once.Do(func() { l.pages = d.render(list, &s.cat, s.limits.Page) })
+	return l.pages
 }
 
 // method serves one request of a dialect. It answers, or starts a job that will.
@@ -66,23 +85,18 @@ const listTTL = `,"ttlMs":3600000,"cacheScope":"public"`
 // What a resource holds is as of now, and nobody else's.
 const readTTL = `,"ttlMs":0,"cacheScope":"private"`
 
-func (d *dialect) render(cat *Catalogue, page int) {
-	if d.arrays {
-		d.lists[listTools] = pages{appendV1Tools(nil, cat)}
-		return
+func (d *dialect) render(list int, cat *Catalogue, page int) pages {
+	switch {
+	case d.arrays:
+		return pages{appendV1Tools(nil, cat)}
+	case list == listTools:
+		return d.paginate(list, page, len(cat.Tools), func(dst []byte, i int) []byte { return d.appendTool(dst, &cat.Tools[i]) })
+	case list == listResources:
+		return d.paginate(list, page, len(cat.Resources), func(dst []byte, i int) []byte { return d.appendResource(dst, &cat.Resources[i]) })
+	case list == listTemplates:
+		return d.paginate(list, page, len(cat.Templates), func(dst []byte, i int) []byte { return d.appendTemplate(dst, &cat.Templates[i]) })
 	}
-	if d.complete {
-		d.head = appendHead(nil, cat, false)
-	}
-	d.identity = d.appendIdentity(nil, cat)
-	d.lists[listTools] = d.paginate(listTools, page, len(cat.Tools),
-		func(dst []byte, i int) []byte { return d.appendTool(dst, &cat.Tools[i]) })
-	d.lists[listResources] = d.paginate(listResources, page, len(cat.Resources),
-		func(dst []byte, i int) []byte { return d.appendResource(dst, &cat.Resources[i]) })
-	d.lists[listTemplates] = d.paginate(listTemplates, page, len(cat.Templates),
-		func(dst []byte, i int) []byte { return d.appendTemplate(dst, &cat.Templates[i]) })
-	d.lists[listPrompts] = d.paginate(listPrompts, page, len(cat.Prompts),
-		func(dst []byte, i int) []byte { return d.appendPrompt(dst, &cat.Prompts[i]) })
+	return d.paginate(list, page, len(cat.Prompts), func(dst []byte, i int) []byte { return d.appendPrompt(dst, &cat.Prompts[i]) })
 }
 
 // paginate renders the pages of one list of n items; a page holds at least one

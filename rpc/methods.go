@@ -22,10 +22,10 @@ func list(which int) method {
 			return
 		}
 		if cursor == nil {
-			c.rendered(r, d.lists[which][0])
+			c.rendered(r, c.srv.list(d, which)[0])
 			return
 		}
-		page := d.lists[which].page(cursor)
+		page := c.srv.list(d, which).page(cursor)
 		if page == nil {
 			c.fail(r, badParams("cursor "+quote(cursor)+" names no page of this list; take it from nextCursor, or start without one"))
 			return

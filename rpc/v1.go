@@ -12,7 +12,7 @@ import (
 var v1Shape = shape{
 	version: "1.0",
 	methods: map[string]method{
-		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.v1.lists[listTools][0], nil) },
+		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.list(c.srv.v1, listTools)[0], nil) },
 		"mcp/listResources": func(c *Conn, r *request) { items, err := c.v1Resources(); c.array(r, items, err) },
 		"mcp/listPrompts":   func(c *Conn, r *request) { items, err := c.v1Prompts(); c.array(r, items, err) },
 		"mcp/executeTool":   executeTool,

@@ -88,7 +88,7 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 			Run:   t.write,
 		},
 		rpc.Tool{
-			Name:        "i2c_transfer",
+			Name: "i2c_transfer", Title: "I2C transfer",
 			Description: `One transaction: "w 0a ff" writes, "r 4" reads, "rb" an SMBus block, "r@51 4" elsewhere.`,
 			Hints:       rpc.Hints{Destructive: true},
 			Params: []rpc.Param{

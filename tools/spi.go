@@ -19,7 +19,7 @@ const maxSPIShown = 1024
 func addSPI(cat *rpc.Catalogue, spi device.SPI) {
 	t := &spiTools{spi}
 	cat.Tools = append(cat.Tools, rpc.Tool{
-		Name:        "spi_transfer",
+		Name: "spi_transfer", Title: "SPI transfer",
 		Description: "Write hex, +N reads N bytes, 50us waits, ; releases chip select. Without +N: full duplex.",
 		Hints:       rpc.Hints{Destructive: true},
 		Params: []rpc.Param{

@@ -66,7 +66,7 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 			Run:   t.list,
 		},
 		rpc.Tool{
-			Name: "uart_exchange",
+			Name: "uart_exchange", Title: "UART exchange",
 			Description: "Write data, read until a text (or a|b), length, gap or timeout. " +
 				"First use opens the port, which pulses DTR and resets many boards; it stays open.",
 			Hints: rpc.Hints{Destructive: true},
