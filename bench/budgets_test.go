@@ -175,9 +175,9 @@ func growth(calls int) func(t *testing.T) float64 {
 		}
 		p := measured(t)
 		p.calls(settled)
-		before := p.status("VmRSS")
+		before := p.status("RssAnon")
 		p.calls(calls - settled)
-		return p.status("VmRSS") - before
+		return p.status("RssAnon") - before
 	}
 }
 

@@ -175,7 +175,7 @@ type failures struct {
 
 func (f *failures) Write(b []byte) (int, error) {
 	f.bytes += int64(len(b))
-	if f.n == 0 && (bytes.Contains(b, []byte(`"error":`)) || bytes.Contains(b, []byte(`"isError":true`))) {
+	if f.n == 0 && (bytes.Contains(b, []byte(`"error":{"code":`)) || bytes.Contains(b, []byte(`"isError":true`))) {
 		f.n++
 		f.first = string(b)
 	}
