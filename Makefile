@@ -5,7 +5,7 @@ GOFLAGS_BOARD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 SHELL := bash
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test race lint bench bench-peers bench-peers-check board test-clients test-schema test-boards test-arm fuzz clean
+.PHONY: help build demo test race lint bench bench-peers bench-peers-check bench-arm board test-clients test-schema test-boards test-arm fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -36,6 +36,9 @@ bench-peers: build ## whole processes against a C program and two Go SDKs, as ra
 
 bench-peers-check: build ## the same, shorter; fails when a budget is exceeded
 	cd bench/peers && go run . -boardhand ../../boardhand -quick -attempts 6 -check ../budgets.txt
+
+bench-arm: ## instructions of a call on ARMv6, counted in an emulator (needs qemu-user and gcc)
+	go run ./bench/arm -check $(ARM)
 
 # CLIENTS= lets a client be skipped whose packages cannot be had.
 CLIENTS ?= -require
