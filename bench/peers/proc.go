@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // What /proc says of a process (man 5 proc). All figures are of all threads,
@@ -78,4 +80,48 @@ func statusField(text, key string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no field %q", key)
+}
+
+var errBusy = errors.New("the machine has other work, on which no budget of time can be checked")
+
+// The machine is quiet when its processors idle for this share of a second.
+const quietShare = 0.85
+
+// waitForQuiet waits a minute at the most.
+func waitForQuiet() bool {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if isQuiet() {
+			return true
+		}
+	}
+	return false
+}
+
+// isQuiet looks for a second. Time that a hypervisor gives to others is not idle.
+func isQuiet() bool {
+	idle, all := processorTime()
+	time.Sleep(time.Second)
+	idleNow, allNow := processorTime()
+	return allNow > all && float64(idleNow-idle) >= quietShare*float64(allNow-all)
+}
+
+// processorTime is the idle time of all processors and all their time since the
+// start, in ticks: the first line of /proc/stat.
+func processorTime() (idle, all int64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line) {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || i > 8 { // the name; guest times, which are part of user's
+			continue
+		}
+		all += n
+		if i == 4 || i == 5 { // idle, iowait
+			idle += n
+		}
+	}
+	return idle, all
 }
