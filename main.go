@@ -111,10 +111,12 @@ type session struct {
 	info  device.Info
 	guard *tools.Guard
 	srv   *rpc.Server
+	stop  <-chan os.Signal // what ends the process
 }
 
 // open opens the board that the flags name, with its tools on a server.
 func open(f cli.Flags, stderr io.Writer) (*session, error) {
+	stop, watching := watchSignals()
 	var wiring sim.Wiring
 	if f.Config != "" {
 		text, err := os.ReadFile(f.Config)
@@ -137,7 +139,8 @@ func open(f cli.Flags, stderr io.Writer) (*session, error) {
 	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage, Values: f.MaxValues}, func(entry string, value any, stack []byte) {
 		fmt.Fprintf(stderr, "boardhand: %s failed inside: %v\n%s", entry, value, stack)
 	})
-	return &session{board, board.Info(), guard, srv}, nil
+	<-watching
+	return &session{board, board.Info(), guard, srv, stop}, nil
 }
 
 // pick opens the board that --board names: with auto the real one, where this
@@ -163,15 +166,24 @@ func (s *session) close(stderr io.Writer) {
 	}
 }
 
+// watchSignals begins to watch for the signals that end the process. That takes the
+// runtime a thread and as long as all else at the start, so it is done beside it.
+func watchSignals() (stop <-chan os.Signal, watching <-chan struct{}) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	go func() {
+		signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+		close(done)
+	}()
+	return signals, done
+}
+
 // closeOnSignal ends the process in good order when it is told to stop, or when
 // the client that started it is gone, whatever the dispatcher is doing.
 func (s *session) closeOnSignal(stderr io.Writer) {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
 	gone := stdio.ParentGone()
 	go func() {
 		select {
-		case <-stop:
+		case <-s.stop:
 		case <-gone:
 		}
 		s.close(stderr)
