@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -198,9 +197,6 @@ func (s *session) serve(stderr io.Writer) int {
 	case s.info.Simulated:
 		s.warnSimulated(stderr)
 	}
-	// The collector's first goal is then 1 MiB of heap, not 4: what allocates here is
-	// rare and small, and memory is what a small board has least of.
-	debug.SetGCPercent(25)
 	// One processor more than one goroutine needs: with a single one the scheduler
 	// takes it away at every read (frame/stdio), and timers wait for the reader.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))

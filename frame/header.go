@@ -41,7 +41,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // trailingLength gives where a "Content-Length: DIGITS" begins that ends text,
 // within its last maxTail bytes, or -1.
 func trailingLength(text []byte) int {
-	rest := bytes.TrimRight(text[max(0, len(text)-maxTail):], " \t")
+	rest := trimBlanks(text[max(0, len(text)-maxTail):])
 	digits := len(rest)
 	for digits > 0 && isDigit(rest[digits-1]) {
 		digits--
@@ -49,7 +49,7 @@ func trailingLength(text []byte) int {
 	if digits == len(rest) {
 		return -1
 	}
-	rest = bytes.TrimRight(rest[:digits], " \t")
+	rest = trimBlanks(rest[:digits])
 	rest, ok := bytes.CutSuffix(rest, []byte(":"))
 	at := len(rest) - len(contentLength)
 	if !ok || at < 0 || !bytes.EqualFold(rest[at:], contentLength) {
@@ -58,9 +58,18 @@ func trailingLength(text []byte) int {
 	return max(0, len(text)-maxTail) + at
 }
 
+// trimBlanks cuts the blanks at the end of text. Every line is asked, and
+// bytes.TrimRight takes its time over building a set of them.
+func trimBlanks(text []byte) []byte {
+	for len(text) > 0 && (text[len(text)-1] == ' ' || text[len(text)-1] == '\t') {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
 // whole says that text looks like a JSON object or array in one line.
 func whole(text []byte) bool {
-	text = bytes.TrimRight(text, " \t")
+	text = trimBlanks(text)
 	first, last := text[0], text[len(text)-1]
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }

@@ -1,24 +1,51 @@
 package rpc
 
 import (
+	"errors"
 	"math"
 	"strconv"
+	"weak"
 
 	"boardhand/rpc/wire"
 
 	"github.com/valyala/fastjson"
 )
 
-// check brings the arguments in o, which may be nil, into call in the forms that
-// params name. Its error is for the model: it names the parameter, the value and
-// what is allowed. Names are exact and may stand once.
-func (c *Conn) check(call *Call, params []Param, o *fastjson.Object) error {
+// parse makes a tree of a call's arguments, an object or nothing; nil for nothing. The
+// tree is valid until the next parse. The strict scanner has passed the text before:
+// fastjson takes more than JSON is, and needs limits.
+func (c *Conn) parse(arguments wire.Value) (*fastjson.Object, error) {
+	if arguments == 0 {
+		return nil, nil
+	}
+	raw := c.tree.Raw(arguments)
+	parser := c.parser
+	if len(raw) > keepCall {
+		if parser = c.big.Value(); parser == nil {
+			parser = new(fastjson.Parser)
+			c.big = weak.Make(parser)
+		}
+	}
+	v, err := parser.ParseBytes(raw)
+	if err != nil {
+		return nil, errors.New("the JSON parser refused the arguments")
+	}
+	return v.Object()
+}
+
+// check brings a call's arguments into the forms that params name. Its error is for
+// the model: it names the parameter, the value and what is allowed. Names are exact
+// and may stand once.
+func (c *Conn) check(call *Call, params []Param, arguments wire.Value) error {
+	o, err := c.parse(arguments)
+	if err != nil {
+		return err
+	}
 	call.args = call.args[:0]
 	for range params {
 		call.args = append(call.args, arg{})
 	}
 	call.bytes, call.strs = call.bytes[:0], call.strs[:0]
-	var err error
 	o.Visit(func(key []byte, v *fastjson.Value) {
 		if err != nil {
 			return
@@ -140,7 +167,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 			a.num = 1
 		case fastjson.TypeFalse:
 		default:
-			return wrong("is " + kind(v))
+			return wrong("is " + typeOf(v))
 		}
 	case Integer, Hex:
 		switch {
@@ -157,7 +184,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 			}
 			a.num = int64(n)
 		default:
-			return wrong("is " + kind(v))
+			return wrong("is " + typeOf(v))
 		}
 		if (p.Min != 0 || p.Max != 0) && (a.num < p.Min || a.num > p.Max) {
 			if p.Type == Hex {
@@ -167,7 +194,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 		}
 	case Number:
 		if v.Type() != fastjson.TypeNumber {
-			return wrong("is " + kind(v))
+			return wrong("is " + typeOf(v))
 		}
 		f, err := v.Float64()
 		if err != nil || math.IsInf(f, 0) || (p.Min != 0 || p.Max != 0) && (f < float64(p.Min) || f > float64(p.Max)) {
@@ -183,7 +210,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 			call.strs = append(call.strs, c.intern(v.GetStringBytes()))
 		} else {
 			if v.Type() != fastjson.TypeArray {
-				return wrong("is " + kind(v))
+				return wrong("is " + typeOf(v))
 			}
 			items := v.GetArray()
 			if len(items) == 0 || len(items) > p.maxItems() {
@@ -191,7 +218,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 			}
 			for _, item := range items {
 				if item.Type() != fastjson.TypeString {
-					return wrong("holds " + kind(item))
+					return wrong("holds " + typeOf(item))
 				}
 				if err := c.checkString(p, item); err != nil {
 					return err
@@ -202,7 +229,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 		a.hi = len(call.strs)
 	case Bytes:
 		if v.Type() != fastjson.TypeString {
-			return wrong("is " + kind(v))
+			return wrong("is " + typeOf(v))
 		}
 		a.lo = len(call.bytes)
 		var ok bool
@@ -216,7 +243,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 		}
 	default:
 		if v.Type() != fastjson.TypeString {
-			return wrong("is " + kind(v))
+			return wrong("is " + typeOf(v))
 		}
 		if err := c.checkString(p, v); err != nil {
 			return err
@@ -247,6 +274,23 @@ func (c *Conn) checkString(p *Param, v *fastjson.Value) error {
 			strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10) + " are allowed"}
 	}
 	return nil
+}
+
+// typeOf names the type of an argument for a message.
+func typeOf(v *fastjson.Value) string {
+	switch v.Type() {
+	case fastjson.TypeObject:
+		return "an object"
+	case fastjson.TypeArray:
+		return "an array"
+	case fastjson.TypeString:
+		return "a string"
+	case fastjson.TypeNumber:
+		return "a number"
+	case fastjson.TypeNull:
+		return "null"
+	}
+	return "a boolean"
 }
 
 // quote shows a string argument in a message, cut short.

@@ -4,8 +4,7 @@ import (
 	"strconv"
 
 	"boardhand/frame"
-
-	"github.com/valyala/fastjson"
+	"boardhand/rpc/wire"
 )
 
 // batch collects the answers to an array of requests (JSON-RPC 2.0, section 6;
@@ -16,22 +15,22 @@ type batch struct {
 	out  []byte // "[" and the answers so far
 }
 
-func (c *Conn) handleBatch(v *fastjson.Value, mode frame.Mode) {
-	items := v.GetArray()
+func (c *Conn) handleBatch(v wire.Value, mode frame.Mode) {
+	items := c.tree.Len(v)
 	r := &request{mode: mode}
 	switch {
 	case c.session == nil || !c.session.batches:
 		c.fail(r, badRequest("a message must be one JSON object; only MCP 2025-03-26 has batches, after initialize"))
 		return
-	case len(items) == 0:
+	case items == 0:
 		c.fail(r, badRequest("the batch is empty"))
 		return
-	case len(items) > c.srv.limits.Batch:
-		c.fail(r, badRequest("the batch has "+strconv.Itoa(len(items))+" requests, where "+strconv.Itoa(c.srv.limits.Batch)+" are allowed"))
+	case items > c.srv.limits.Batch:
+		c.fail(r, badRequest("the batch has "+strconv.Itoa(items)+" requests, where "+strconv.Itoa(c.srv.limits.Batch)+" are allowed"))
 		return
 	}
-	b := &batch{open: len(items) + 1, mode: mode, out: []byte{'['}}
-	for _, item := range items {
+	b := &batch{open: items + 1, mode: mode, out: []byte{'['}}
+	for item, end := c.tree.Children(v); item < end; item = c.tree.Next(item) {
 		r := request{mode: mode, batch: b}
 		c.one(&r, item)
 	}

@@ -27,13 +27,13 @@ type Conn struct {
 	waiting sync.WaitGroup // of jobs
 	running atomic.Int32   // len(jobs), for Idle: the stream asks while it is written to, in the turn
 
-	parser  *fastjson.Parser
-	big     weak.Pointer[fastjson.Parser] // of large messages
-	scratch []byte  // ids and tokens of the message at hand
-	req     request // the request at hand
-	inline  Call    // the call that runs on the dispatcher
-	names   map[string]string
-	err     error // of the writer, once
+	tree   wire.Tree                     // the message at hand
+	parser *fastjson.Parser              // of its arguments
+	big    weak.Pointer[fastjson.Parser] // of large ones: a parser remembers every value of the largest text it saw
+	req    request                       // the request at hand
+	inline Call                          // the call that runs on the dispatcher
+	names  map[string]string
+	err    error // of the writer, once
 }
 
 // NewConn opens a connection whose answers go to out, several in one Write.
@@ -47,9 +47,9 @@ func (s *Server) NewConn(out io.Writer) *Conn {
 	}
 }
 
-// A parser remembers every value of the largest message it saw, so messages of
-// more bytes than this have one that the garbage collector may take.
-const keepParser = 16 << 10
+// What a call was given and wrote is not kept after a message of more bytes than
+// this, nor is the parser of so many bytes of arguments.
+const keepCall = 16 << 10
 
 // Answers leave at the latest when so many bytes are waiting, so that a client
 // that only asks cannot make them pile up. With one more answer of the common
@@ -85,13 +85,6 @@ func (c *Conn) flush() {
 	}
 }
 
-// Refuse answers what the framer could not make a message of.
-func (c *Conn) Refuse(reason string, mode frame.Mode) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: reason})
-}
-
 // Close ends every call that still waits, without an answer.
 func (c *Conn) Close() {
 	c.mu.Lock()
@@ -109,7 +102,7 @@ func (c *Conn) Wait() { c.waiting.Wait() }
 func (c *Conn) Idle() bool { return c.running.Load() == 0 }
 
 func (c *Conn) handle(msg []byte, mode frame.Mode) {
-	if err := wire.Scan(msg, wire.Limits{Depth: c.srv.limits.Depth, Values: c.srv.limits.Values}); err != nil {
+	if err := c.tree.Scan(msg, wire.Limits{Depth: c.srv.limits.Depth, Values: c.srv.limits.Values}); err != nil {
 		p := &problem{code: wire.CodeParse, message: err.Error()}
 		if _, ok := err.(*wire.LimitError); ok {
 			p.code = wire.CodeInvalidRequest
@@ -117,34 +110,24 @@ func (c *Conn) handle(msg []byte, mode frame.Mode) {
 		c.fail(&request{mode: mode}, p)
 		return
 	}
-	parser := c.parser
-	if len(msg) > keepParser {
-		if parser = c.big.Value(); parser == nil {
-			parser = new(fastjson.Parser)
-			c.big = weak.Make(parser)
-		}
-	}
-	v, err := parser.ParseBytes(msg)
-	if err != nil {
-		c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: "the JSON parser refused the message"})
-		return
-	}
-	c.scratch = c.scratch[:0]
-	if v.Type() == fastjson.TypeArray {
+	if v := c.tree.Root(); c.tree.Kind(v) == wire.Array {
 		c.handleBatch(v, mode)
 	} else {
-		c.req = request{mode: mode}
+		c.req.mode = mode
 		c.one(&c.req, v)
 	}
-	if len(msg) > keepParser {
+	// Nothing is left that points into the message, whose buffer may be a large one.
+	c.tree.Clear()
+	c.req = request{}
+	c.inline.id, c.inline.token = nil, nil
+	if len(msg) > keepCall {
 		c.inline = Call{}
-		c.scratch = nil
 	}
 }
 
 // one serves one request or notification. Like a handler, it may fail inside: the
 // request is answered all the same, and the next one is served.
-func (c *Conn) one(r *request, v *fastjson.Value) {
+func (c *Conn) one(r *request, v wire.Value) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.srv.panics("the dispatcher", v, debug.Stack())
@@ -152,8 +135,7 @@ func (c *Conn) one(r *request, v *fastjson.Value) {
 			c.reply(r, &problem{code: wire.CodeInternal, message: errPanic.Error()})
 		}
 	}()
-	var p *problem
-	p, c.scratch = r.read(v, c.scratch)
+	p := c.read(r, v)
 	switch {
 	case p == errResponse:
 		c.skip(r)
@@ -180,14 +162,11 @@ func (c *Conn) dispatch(r *request) {
 		c.unready(r)
 		return
 	}
-	m := d.methods[string(r.method)]
 	if r.id == nil {
-		if n := notifications[string(r.method)]; n != nil {
-			n(c, r)
-		}
-		c.skip(r)
+		c.notified(r)
 		return
 	}
+	m := d.methods(r.method)
 	if m == nil {
 		c.fail(r, &problem{code: wire.CodeMethodNotFound, message: "method " + quote(r.method) + " does not exist in MCP " + d.version})
 		return
@@ -210,8 +189,7 @@ func (c *Conn) dispatch(r *request) {
 func (c *Conn) dialectOf(r *request) *dialect {
 	switch {
 	case r.meta.modern():
-		if c.session != nil && c.session != c.srv.v1 && r.meta.version != nil &&
-			r.meta.version.Type() == fastjson.TypeString && string(r.meta.version.GetStringBytes()) == c.session.version {
+		if c.session != nil && c.session != c.srv.v1 && string(c.tree.Text(r.meta.version)) == c.session.version {
 			return c.session // a client that repeats what initialize agreed on
 		}
 		return c.srv.ready(c.srv.modern)
@@ -232,10 +210,7 @@ func (c *Conn) dialectOf(r *request) *dialect {
 func (c *Conn) unready(r *request) {
 	switch {
 	case r.id == nil:
-		if n := notifications[string(r.method)]; n != nil {
-			n(c, r)
-		}
-		c.skip(r)
+		c.notified(r)
 	case string(r.method) == "ping":
 		c.empty(r)
 	case len(r.method) > 4 && string(r.method[:4]) == "mcp/":
@@ -246,21 +221,15 @@ func (c *Conn) unready(r *request) {
 	}
 }
 
-// notifications are what a client may send without expecting an answer; all
-// others are passed over.
-var notifications = map[string]method{
-	"notifications/cancelled": func(c *Conn, r *request) {
-		if r.params == nil {
-			return
+// notified takes a notification. Of all that a client may send, only the end of its
+// interest in a call means something here.
+func (c *Conn) notified(r *request) {
+	if string(r.method) == "notifications/cancelled" {
+		if id := c.tree.Get(r.params, "requestId"); id != 0 {
+			c.cancel(c.tree.Raw(id))
 		}
-		id := r.params.Get("requestId")
-		if id == nil {
-			return
-		}
-		start := len(c.scratch)
-		c.scratch = id.MarshalTo(c.scratch)
-		c.cancel(c.scratch[start:])
-	},
+	}
+	c.skip(r)
 }
 
 // begin opens the answer to r in the buffer that it goes to.

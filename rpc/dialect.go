@@ -27,7 +27,7 @@ type dialect struct {
 // shape is which methods a revision has, and how its results look.
 type shape struct {
 	version string
-	methods map[string]method
+	methods func(name []byte) method // nil: there is none of this name
 
 	complete     bool // results say resultType and carry serverInfo (2026-07-28)
 	titles       bool // entries have a title of their own (2025-06-18)

@@ -3,39 +3,38 @@ package rpc
 import (
 	"boardhand/frame"
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
 // request is one JSON-RPC 2.0 request or notification, checked against section
 // 4 of that specification. It is valid while its message is dispatched.
 type request struct {
-	id     []byte           // as it came, byte for byte; nil: a notification
-	method []byte           // unescaped
-	params *fastjson.Object // nil: none
-	given  given            // members of params that mean something
-	null   bool             // params was null, which only the Content-Length MCP 1.0 allows
+	id     []byte     // as it came, byte for byte; nil: a notification
+	method []byte     // unescaped
+	params wire.Value // 0: none
+	given  given      // members of params that mean something
+	null   bool       // params was null, which only the Content-Length MCP 1.0 allows
 	meta   meta
 	mode   frame.Mode // how it came, and how the answer goes
 	batch  *batch     // the batch it came in, or nil
 }
 
-// given are the members of params that any method looks at, found in one pass.
+// given are the members of params that any method looks at, found in one pass; 0:
+// not given.
 type given struct {
-	meta, name, id, uri, cursor, level, arguments, ref, argument *fastjson.Value
+	meta, name, id, uri, cursor, level, arguments, ref, argument wire.Value
 }
 
 // meta is what a request says of itself in params._meta.
 type meta struct {
-	version      *fastjson.Value // io.modelcontextprotocol/protocolVersion
-	capabilities *fastjson.Value // io.modelcontextprotocol/clientCapabilities
-	client       *fastjson.Value // io.modelcontextprotocol/clientInfo
-	level        *fastjson.Value // io.modelcontextprotocol/logLevel
-	token        *fastjson.Value // progressToken
+	version      wire.Value // io.modelcontextprotocol/protocolVersion
+	capabilities wire.Value // io.modelcontextprotocol/clientCapabilities
+	client       wire.Value // io.modelcontextprotocol/clientInfo
+	level        wire.Value // io.modelcontextprotocol/logLevel
+	token        wire.Value // progressToken
 }
 
 // modern says that a request carries what only the stateless revisions have.
-func (m *meta) modern() bool { return m.version != nil || m.capabilities != nil }
+func (m *meta) modern() bool { return m.version != 0 || m.capabilities != 0 }
 
 // problem is why a request cannot be served: an error object of JSON-RPC.
 type problem struct {
@@ -56,85 +55,82 @@ func badParams(message string) *problem {
 // errResponse marks a message that answers a request of ours: nothing to do.
 var errResponse = &problem{}
 
-// read fills r from one message. Keys are exact: "Method" is a key that JSON-RPC
+// read fills r from one message, v. Keys are exact: "Method" is a key that JSON-RPC
 // does not have and is passed over. A key that decides anything may stand once.
-func (r *request) read(v *fastjson.Value, scratch []byte) (*problem, []byte) {
-	o, err := v.Object()
-	if err != nil {
-		return badRequest("a message must be a JSON object, not " + kind(v)), scratch
+func (c *Conn) read(r *request, v wire.Value) *problem {
+	t := &c.tree
+	if t.Kind(v) != wire.Object {
+		return badRequest("a message must be a JSON object, not " + c.kind(v))
 	}
-	var version, id, method, params *fastjson.Value
+	var version, id, method, params wire.Value
 	twice := ""
 	answer := false
-	once := func(dst **fastjson.Value, name string, v *fastjson.Value) {
-		if *dst != nil {
-			twice = name
-		}
-		*dst = v
-	}
-	o.Visit(func(key []byte, v *fastjson.Value) {
+	for m, end := t.Children(v); m < end; m = t.Next(m) {
+		var dst *wire.Value
+		key := t.Key(m)
 		switch string(key) {
 		case "jsonrpc":
-			once(&version, "jsonrpc", v)
+			dst = &version
 		case "id":
-			once(&id, "id", v)
+			dst = &id
 		case "method":
-			once(&method, "method", v)
+			dst = &method
 		case "params":
-			once(&params, "params", v)
+			dst = &params
 		case "result", "error":
 			answer = true
+			continue
+		default:
+			continue
 		}
-	})
-	if id != nil && twice != "id" {
-		// The bytes of an id are taken before anything looks at its value, which would unescape it.
-		start := len(scratch)
-		scratch = id.MarshalTo(scratch)
-		raw := scratch[start:]
+		if *dst != 0 {
+			twice = string(key)
+		}
+		*dst = m
+	}
+	if id != 0 && twice != "id" {
+		raw := t.Raw(id)
 		if !validID(raw) {
-			return badRequest("id must be a string or a whole number, not " + brief(raw)), scratch
+			return badRequest("id must be a string or a whole number, not " + brief(raw))
 		}
 		r.id = raw
 	}
-	if twice != "" {
-		return badRequest(`key "` + twice + `" stands twice in the message`), scratch
+	switch {
+	case twice != "":
+		return badRequest(`key "` + twice + `" stands twice in the message`)
+	case string(t.Text(version)) != "2.0":
+		return badRequest(`"jsonrpc" must be "2.0"`)
+	case method == 0 && answer:
+		return errResponse
+	case method == 0:
+		return badRequest(`"method" is missing`)
+	case t.Kind(method) != wire.String:
+		return badRequest(`"method" must be a string, not ` + c.kind(method))
 	}
-	if version == nil || version.Type() != fastjson.TypeString || string(version.GetStringBytes()) != "2.0" {
-		return badRequest(`"jsonrpc" must be "2.0"`), scratch
-	}
-	if method == nil {
-		if answer {
-			return errResponse, scratch
-		}
-		return badRequest(`"method" is missing`), scratch
-	}
-	if method.Type() != fastjson.TypeString {
-		return badRequest(`"method" must be a string, not ` + kind(method)), scratch
-	}
-	r.method = method.GetStringBytes()
-	if params == nil {
-		return nil, scratch
-	}
-	switch params.Type() {
-	case fastjson.TypeObject:
-		r.params, _ = params.Object()
-		return r.readParams(), scratch
-	case fastjson.TypeNull:
+	r.method = t.Text(method)
+	switch t.Kind(params) {
+	case wire.None:
+		return nil
+	case wire.Object:
+		r.params = params
+		return c.readParams(r)
+	case wire.Null:
 		r.null = true
-		return nil, scratch
-	case fastjson.TypeArray:
-		return badParams(`"params" must be an object; this protocol has no positional parameters`), scratch
+		return nil
+	case wire.Array:
+		return badParams(`"params" must be an object; this protocol has no positional parameters`)
 	}
-	return badRequest(`"params" must be an object, not ` + kind(params)), scratch
+	return badRequest(`"params" must be an object, not ` + c.kind(params))
 }
 
 // readParams finds the members of params that any method looks at, and those of
 // params._meta that mean something to a server.
-func (r *request) readParams() *problem {
-	g := &r.given
+func (c *Conn) readParams(r *request) *problem {
+	t, g, meta := &c.tree, &r.given, &r.meta
 	twice := ""
-	r.params.Visit(func(key []byte, v *fastjson.Value) {
-		var dst **fastjson.Value
+	for m, end := t.Children(r.params); m < end; m = t.Next(m) {
+		var dst *wire.Value
+		key := t.Key(m)
 		switch string(key) {
 		case "_meta":
 			dst = &g.meta
@@ -155,45 +151,41 @@ func (r *request) readParams() *problem {
 		case "argument":
 			dst = &g.argument
 		default:
-			return
+			continue
 		}
-		if *dst != nil {
+		if *dst != 0 {
 			twice = string(key)
 		}
-		*dst = v
-	})
+		*dst = m
+	}
 	if twice != "" {
 		return badParams(`key "` + twice + `" stands twice in params`)
 	}
-	if g.meta == nil {
-		return nil
+	if g.meta != 0 && t.Kind(g.meta) != wire.Object {
+		return badParams(`params._meta must be an object, not ` + c.kind(g.meta))
 	}
-	o, err := g.meta.Object()
-	if err != nil {
-		return badParams(`params._meta must be an object, not ` + kind(g.meta))
-	}
-	m := &r.meta
-	o.Visit(func(key []byte, v *fastjson.Value) {
-		var dst **fastjson.Value
+	for m, end := t.Children(g.meta); m < end; m = t.Next(m) {
+		var dst *wire.Value
+		key := t.Key(m)
 		switch string(key) {
 		case metaVersion:
-			dst = &m.version
+			dst = &meta.version
 		case metaCapabilities:
-			dst = &m.capabilities
+			dst = &meta.capabilities
 		case metaClient:
-			dst = &m.client
+			dst = &meta.client
 		case metaLevel:
-			dst = &m.level
+			dst = &meta.level
 		case "progressToken":
-			dst = &m.token
+			dst = &meta.token
 		default:
-			return
+			continue
 		}
-		if *dst != nil {
+		if *dst != 0 {
 			twice = string(key)
 		}
-		*dst = v
-	})
+		*dst = m
+	}
 	if twice != "" {
 		return badParams(`key "` + twice + `" stands twice in params._meta`)
 	}
@@ -240,18 +232,18 @@ func brief(raw []byte) string {
 	return string(raw)
 }
 
-// kind names a JSON value's type for a message.
-func kind(v *fastjson.Value) string {
-	switch v.Type() {
-	case fastjson.TypeObject:
+// kind names a JSON value's kind for a message.
+func (c *Conn) kind(v wire.Value) string {
+	switch c.tree.Kind(v) {
+	case wire.Object:
 		return "an object"
-	case fastjson.TypeArray:
+	case wire.Array:
 		return "an array"
-	case fastjson.TypeString:
+	case wire.String:
 		return "a string"
-	case fastjson.TypeNumber:
+	case wire.Number:
 		return "a number"
-	case fastjson.TypeNull:
+	case wire.Null:
 		return "null"
 	}
 	return "a boolean"
@@ -259,57 +251,41 @@ func kind(v *fastjson.Value) string {
 
 // members reads an object's string members into dst, by name. A name that is missing leaves its dst nil. A
 // known member that is no string, or that stands twice, is a problem.
-func members(o *fastjson.Object, where string, names []string, dst ...*[]byte) *problem {
-	var p *problem
-	if o == nil {
-		return nil
-	}
-	o.Visit(func(key []byte, v *fastjson.Value) {
+func (c *Conn) members(o wire.Value, where string, names []string, dst ...*[]byte) *problem {
+	t := &c.tree
+	for m, end := t.Children(o); m < end; m = t.Next(m) {
+		key := t.Key(m)
 		for i, name := range names {
-			if string(key) != name || p != nil {
-				continue
-			}
 			switch {
+			case string(key) != name:
 			case *dst[i] != nil:
-				p = badParams(`key "` + name + `" stands twice in ` + where)
-			case v.Type() != fastjson.TypeString:
-				p = badParams(where + "." + name + " must be a string, not " + kind(v))
+				return badParams(`key "` + name + `" stands twice in ` + where)
+			case t.Kind(m) != wire.String:
+				return badParams(where + "." + name + " must be a string, not " + c.kind(m))
 			default:
-				*dst[i] = nonNil(v.GetStringBytes())
+				*dst[i] = t.Text(m)
 			}
 		}
-	})
-	return p
-}
-
-// nonNil tells an empty string from none.
-func nonNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
 	}
-	return b
+	return nil
 }
 
 // text reads a string member of params; nil where it was not given.
-func text(v *fastjson.Value, name string) ([]byte, *problem) {
-	if v == nil {
-		return nil, nil
+func (c *Conn) text(v wire.Value, name string) ([]byte, *problem) {
+	if v != 0 && c.tree.Kind(v) != wire.String {
+		return nil, badParams("params." + name + " must be a string, not " + c.kind(v))
 	}
-	if v.Type() != fastjson.TypeString {
-		return nil, badParams("params." + name + " must be a string, not " + kind(v))
-	}
-	return nonNil(v.GetStringBytes()), nil
+	return c.tree.Text(v), nil
 }
 
-// object reads an object member of params; nil where it was not given, or was given
+// object reads an object member of params; 0 where it was not given, or was given
 // as null, which is how a nil map of Go comes.
-func object(v *fastjson.Value, name string) (*fastjson.Object, *problem) {
-	if v == nil || v.Type() == fastjson.TypeNull {
-		return nil, nil
+func (c *Conn) object(v wire.Value, name string) (wire.Value, *problem) {
+	switch c.tree.Kind(v) {
+	case wire.None, wire.Null:
+		return 0, nil
+	case wire.Object:
+		return v, nil
 	}
-	o, err := v.Object()
-	if err != nil {
-		return nil, badParams("params." + name + " must be an object, not " + kind(v))
-	}
-	return o, nil
+	return 0, badParams("params." + name + " must be an object, not " + c.kind(v))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,5 +303,39 @@ func TestADispatcherThatFailsInsideAnswersAndServesOn(t *testing.T) {
 	}
 	if len(told) != 2 || told[0] != "the dispatcher: no such queue" {
 		t.Errorf("told %q", told)
+	}
+}
+
+// flood is a client that calls once and then asks without a pause until it has the
+// answer to its call.
+type flood struct {
+	*strings.Reader // what comes first
+	done            atomic.Bool
+}
+
+func (f *flood) Read(b []byte) (int, error) {
+	switch n, _ := f.Reader.Read(b); {
+	case n > 0:
+		return n, nil
+	case f.done.Load():
+		return 0, io.EOF
+	}
+	ping := `{"jsonrpc":"2.0","id":2,"method":"server/discover"}` + "\n"
+	return copy(b, strings.Repeat(ping, len(b)/len(ping)+1)), nil
+}
+
+func (f *flood) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(`"id":1,"result"`)) {
+		f.done.Store(true)
+	}
+	return len(b), nil
+}
+
+func TestAFloodOfRequestsLeavesAJobItsTurn(t *testing.T) {
+	b := newBus()
+	close(b.release)
+	f := &flood{Reader: strings.NewReader(scanCall(1, "i2c-1") + "\n")}
+	if err := NewServer(testCatalogue(b), Limits{}, nil).Serve(f, f); err != nil {
+		t.Fatal(err)
 	}
 }

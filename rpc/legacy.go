@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
 // The revisions of MCP that begin with initialize, oldest first. One table of
@@ -20,17 +18,14 @@ var legacyShapes = [...]shape{
 		annotations: true, completions: true, progressText: true, titles: true, structured: true},
 }
 
-var legacyMethods = map[string]method{
-	"ping":                     (*Conn).empty,
-	"logging/setLevel":         setLevel,
-	"tools/list":               list(listTools),
-	"tools/call":               callTool,
-	"resources/list":           list(listResources),
-	"resources/templates/list": list(listTemplates),
-	"resources/read":           readResource,
-	"prompts/list":             list(listPrompts),
-	"prompts/get":              getPrompt,
-	"completion/complete":      complete,
+func legacyMethods(name []byte) method {
+	switch string(name) {
+	case "ping":
+		return (*Conn).empty
+	case "logging/setLevel":
+		return setLevel
+	}
+	return sharedMethods(name)
 }
 
 // initialize opens a session: of MCP where params names a protocolVersion, of
@@ -41,33 +36,31 @@ func initialize(c *Conn, r *request) {
 		c.fail(r, badRequest("initialize must not be part of a batch"))
 		return
 	}
-	var version, capabilities, client *fastjson.Value
-	if r.params != nil {
-		version, capabilities, client = r.params.Get("protocolVersion"), r.params.Get("capabilities"), r.params.Get("clientInfo")
-		if version == nil && r.params.Get("clientCapabilities") != nil {
-			initializeV1(c, r)
-			return
-		}
+	t := &c.tree
+	version, capabilities, client := t.Get(r.params, "protocolVersion"), t.Get(r.params, "capabilities"), t.Get(r.params, "clientInfo")
+	if version == 0 && t.Get(r.params, "clientCapabilities") != 0 {
+		initializeV1(c, r)
+		return
 	}
 	switch {
-	case version == nil:
+	case version == 0:
 		c.fail(r, badParams("params.protocolVersion is missing; it is one of "+strings.Join(Versions()[1:], ", ")+
 			"; the Content-Length MCP 1.0 sends clientCapabilities in its place"))
 		return
-	case version.Type() != fastjson.TypeString:
-		c.fail(r, badParams("params.protocolVersion must be a string, not "+kind(version)))
+	case t.Kind(version) != wire.String:
+		c.fail(r, badParams("params.protocolVersion must be a string, not "+c.kind(version)))
 		return
-	case capabilities != nil && capabilities.Type() != fastjson.TypeObject:
-		c.fail(r, badParams("params.capabilities must be an object, not "+kind(capabilities)))
+	case capabilities != 0 && t.Kind(capabilities) != wire.Object:
+		c.fail(r, badParams("params.capabilities must be an object, not "+c.kind(capabilities)))
 		return
-	case client != nil && client.Type() != fastjson.TypeObject:
-		c.fail(r, badParams("params.clientInfo must be an object, not "+kind(client)))
+	case client != 0 && t.Kind(client) != wire.Object:
+		c.fail(r, badParams("params.clientInfo must be an object, not "+c.kind(client)))
 		return
 	}
 	// A revision that is not known, or that has no initialize, gets the newest that has.
 	d := c.srv.legacy[len(c.srv.legacy)-1]
 	for i := range c.srv.legacy {
-		if string(version.GetStringBytes()) == c.srv.legacy[i].version {
+		if string(t.Text(version)) == c.srv.legacy[i].version {
 			d = c.srv.legacy[i]
 		}
 	}
@@ -77,7 +70,7 @@ func initialize(c *Conn, r *request) {
 
 // setLevel serves logging/setLevel.
 func setLevel(c *Conn, r *request) {
-	name, p := text(r.given.level, "level")
+	name, p := c.text(r.given.level, "level")
 	if p == nil && name == nil {
 		p = badParams("params.level is missing")
 	}

@@ -5,33 +5,51 @@ import (
 	"time"
 
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
 // The methods that all revisions of MCP share. What differs between them is in
 // the dialect.
 
-// list answers with the pages of one list.
-func list(which int) method {
-	return func(c *Conn, r *request) {
-		d := c.dialectOf(r)
-		cursor, p := text(r.given.cursor, "cursor")
-		if p != nil {
-			c.fail(r, p)
-			return
-		}
-		if cursor == nil {
-			c.rendered(r, c.srv.list(d, which)[0])
-			return
-		}
-		page := c.srv.list(d, which).page(cursor)
-		if page == nil {
-			c.fail(r, badParams("cursor "+quote(cursor)+" names no page of this list; take it from nextCursor, or start without one"))
-			return
-		}
-		c.rendered(r, page)
+func sharedMethods(name []byte) method {
+	switch string(name) {
+	case "tools/call":
+		return callTool
+	case "tools/list":
+		return func(c *Conn, r *request) { list(c, r, listTools) }
+	case "resources/list":
+		return func(c *Conn, r *request) { list(c, r, listResources) }
+	case "resources/templates/list":
+		return func(c *Conn, r *request) { list(c, r, listTemplates) }
+	case "resources/read":
+		return readResource
+	case "prompts/list":
+		return func(c *Conn, r *request) { list(c, r, listPrompts) }
+	case "prompts/get":
+		return getPrompt
+	case "completion/complete":
+		return complete
 	}
+	return nil
+}
+
+// list answers with the pages of one list.
+func list(c *Conn, r *request, which int) {
+	d := c.dialectOf(r)
+	cursor, p := c.text(r.given.cursor, "cursor")
+	if p != nil {
+		c.fail(r, p)
+		return
+	}
+	if cursor == nil {
+		c.rendered(r, c.srv.list(d, which)[0])
+		return
+	}
+	page := c.srv.list(d, which).page(cursor)
+	if page == nil {
+		c.fail(r, badParams("cursor "+quote(cursor)+" names no page of this list; take it from nextCursor, or start without one"))
+		return
+	}
+	c.rendered(r, page)
 }
 
 // start readies the connection's inline call for one request.
@@ -39,20 +57,16 @@ func (c *Conn) start(r *request, d *dialect, e entry) *Call {
 	call := &c.inline
 	*call = Call{
 		Out: call.Out[:0], args: call.args[:0], bytes: call.bytes[:0], strs: call.strs[:0],
-		token: call.token[:0],
-		conn:  c, dialect: d, mode: r.mode, batch: r.batch, id: r.id, level: c.level, entry: e,
+		conn: c, dialect: d, mode: r.mode, batch: r.batch, id: r.id, level: c.level, entry: e,
 	}
 	if d.complete {
 		call.level = LogOff
 	}
-	if r.meta.level != nil && d.complete {
-		call.level, _ = parseLevel(r.meta.level.GetStringBytes())
+	if r.meta.level != 0 && d.complete {
+		call.level, _ = parseLevel(c.tree.Text(r.meta.level))
 	}
-	if r.meta.token != nil {
-		call.token = r.meta.token.MarshalTo(call.token)
-		if !validToken(call.token) {
-			call.token = call.token[:0]
-		}
+	if token := c.tree.Raw(r.meta.token); validToken(token) {
+		call.token = token
 	}
 	return call
 }
@@ -85,13 +99,13 @@ func (c *Call) detach() *Call {
 
 // callTool serves tools/call.
 func callTool(c *Conn, r *request) {
-	name, p := text(r.given.name, "name")
+	name, p := c.text(r.given.name, "name")
 	if p == nil && name == nil {
 		p = badParams(`params.name, the name of a tool, is missing`)
 	}
-	var args *fastjson.Object
+	var args wire.Value
 	if p == nil {
-		args, p = object(r.given.arguments, "arguments")
+		args, p = c.object(r.given.arguments, "arguments")
 	}
 	if p != nil {
 		c.fail(r, p)
@@ -104,7 +118,7 @@ func callTool(c *Conn, r *request) {
 	}
 	d := c.dialectOf(r)
 	if d.complete {
-		if p := t.lacking(r); p != nil {
+		if p := c.lacking(t, r); p != nil {
 			c.fail(r, p)
 			return
 		}
@@ -119,11 +133,8 @@ func callTool(c *Conn, r *request) {
 
 // lacking says that a call needs a capability that its client does not declare. Only
 // a stateless request declares any.
-func (t *Tool) lacking(r *request) *problem {
-	if t.Requires == "" {
-		return nil
-	}
-	if o, err := r.meta.capabilities.Object(); err == nil && o.Get(t.Requires) != nil {
+func (c *Conn) lacking(t *Tool, r *request) *problem {
+	if t.Requires == "" || c.tree.Get(r.meta.capabilities, t.Requires) != 0 {
 		return nil
 	}
 	return &problem{
@@ -154,7 +165,7 @@ func answerTool(call *Call, err error) {
 
 // readResource serves resources/read.
 func readResource(c *Conn, r *request) {
-	uri, p := text(r.given.uri, "uri")
+	uri, p := c.text(r.given.uri, "uri")
 	if p == nil && uri == nil {
 		p = badParams("params.uri, the URI of a resource, is missing")
 	}
@@ -239,13 +250,13 @@ func unescapeURI(b []byte) ([]byte, bool) {
 
 // getPrompt serves prompts/get.
 func getPrompt(c *Conn, r *request) {
-	name, p := text(r.given.name, "name")
+	name, p := c.text(r.given.name, "name")
 	if p == nil && name == nil {
 		p = badParams("params.name, the name of a prompt, is missing")
 	}
-	var args *fastjson.Object
+	var args wire.Value
 	if p == nil {
-		args, p = object(r.given.arguments, "arguments")
+		args, p = c.object(r.given.arguments, "arguments")
 	}
 	if p != nil {
 		c.fail(r, p)
@@ -290,24 +301,24 @@ var (
 // complete serves completion/complete: the values of a template's variable and
 // of a prompt's arguments.
 func complete(c *Conn, r *request) {
-	if r.params == nil {
+	if r.params == 0 {
 		c.fail(r, badParams("params.ref and params.argument are missing"))
 		return
 	}
 	var kindOf, refName, uri, name, value []byte
-	ref, p := object(r.given.ref, "ref")
-	var argument *fastjson.Object
+	ref, p := c.object(r.given.ref, "ref")
+	var argument wire.Value
 	if p == nil {
-		argument, p = object(r.given.argument, "argument")
+		argument, p = c.object(r.given.argument, "argument")
 	}
-	if p == nil && (ref == nil || argument == nil) {
+	if p == nil && (ref == 0 || argument == 0) {
 		p = badParams("params.ref and params.argument are both required")
 	}
 	if p == nil {
-		p = members(ref, "params.ref", refMembers, &kindOf, &refName, &uri)
+		p = c.members(ref, "params.ref", refMembers, &kindOf, &refName, &uri)
 	}
 	if p == nil {
-		p = members(argument, "params.argument", argumentMembers, &name, &value)
+		p = c.members(argument, "params.argument", argumentMembers, &name, &value)
 	}
 	if p == nil && (name == nil || value == nil) {
 		p = badParams("params.argument needs name and value")

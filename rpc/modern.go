@@ -2,24 +2,17 @@ package rpc
 
 import (
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
 // MCP 2026-07-28: stateless. Every request says its revision and its client's
 // capabilities in params._meta, and every result says who answered.
 var modernShape = shape{
 	version: "2026-07-28",
-	methods: map[string]method{
-		"server/discover":          func(c *Conn, r *request) { c.rendered(r, c.srv.modern.identity) },
-		"tools/list":               list(listTools),
-		"tools/call":               callTool,
-		"resources/list":           list(listResources),
-		"resources/templates/list": list(listTemplates),
-		"resources/read":           readResource,
-		"prompts/list":             list(listPrompts),
-		"prompts/get":              getPrompt,
-		"completion/complete":      complete,
+	methods: func(name []byte) method {
+		if string(name) == "server/discover" {
+			return func(c *Conn, r *request) { c.rendered(r, c.srv.modern.identity) }
+		}
+		return sharedMethods(name)
 	},
 	complete:     true,
 	titles:       true,
@@ -36,12 +29,12 @@ var modernShape = shape{
 func (c *Conn) checkMeta(r *request) *problem {
 	m := &r.meta
 	switch {
-	case m.version == nil:
+	case m.version == 0:
 		return badParams("params._meta lacks " + metaVersion + `; it must be "` + c.srv.modern.version + `"`)
-	case m.version.Type() != fastjson.TypeString:
-		return badParams("params._meta." + metaVersion + " must be a string, not " + kind(m.version))
+	case c.tree.Kind(m.version) != wire.String:
+		return badParams("params._meta." + metaVersion + " must be a string, not " + c.kind(m.version))
 	}
-	if v := m.version.GetStringBytes(); string(v) != c.srv.modern.version {
+	if v := c.tree.Text(m.version); string(v) != c.srv.modern.version {
 		data := append([]byte(`{"supported":[`), versionList...)
 		data = append(wire.AppendBytes(append(data, `],"requested":`...), v), '}')
 		p := &problem{code: wire.CodeUnsupportedVersion, data: data}
@@ -54,37 +47,33 @@ func (c *Conn) checkMeta(r *request) *problem {
 		return p
 	}
 	switch {
-	case m.capabilities == nil:
+	case m.capabilities == 0:
 		return badParams("params._meta lacks " + metaCapabilities + "; an empty object says that the client has none")
-	case m.capabilities.Type() != fastjson.TypeObject:
-		return badParams("params._meta." + metaCapabilities + " must be an object, not " + kind(m.capabilities))
+	case c.tree.Kind(m.capabilities) != wire.Object:
+		return badParams("params._meta." + metaCapabilities + " must be an object, not " + c.kind(m.capabilities))
 	}
-	if m.client != nil {
+	if m.client != 0 {
 		var name, version []byte
-		o, err := m.client.Object()
-		if err != nil {
-			return badParams("params._meta." + metaClient + " must be an object, not " + kind(m.client))
+		if c.tree.Kind(m.client) != wire.Object {
+			return badParams("params._meta." + metaClient + " must be an object, not " + c.kind(m.client))
 		}
-		if p := members(o, "params._meta."+metaClient, clientMembers, &name, &version); p != nil {
+		if p := c.members(m.client, "params._meta."+metaClient, clientMembers, &name, &version); p != nil {
 			return p
 		}
 		if name == nil || version == nil {
 			return badParams("params._meta." + metaClient + " needs name and version")
 		}
 	}
-	if m.level != nil {
-		if m.level.Type() != fastjson.TypeString {
-			return badParams("params._meta." + metaLevel + " must be a string, not " + kind(m.level))
+	if m.level != 0 {
+		if c.tree.Kind(m.level) != wire.String {
+			return badParams("params._meta." + metaLevel + " must be a string, not " + c.kind(m.level))
 		}
-		if _, ok := parseLevel(m.level.GetStringBytes()); !ok {
-			return badLevel(m.level.GetStringBytes())
+		if _, ok := parseLevel(c.tree.Text(m.level)); !ok {
+			return badLevel(c.tree.Text(m.level))
 		}
 	}
-	if m.token != nil {
-		start := len(c.scratch)
-		c.scratch = m.token.MarshalTo(c.scratch)
-		raw := c.scratch[start:]
-		if !validToken(raw) {
+	if m.token != 0 {
+		if raw := c.tree.Raw(m.token); !validToken(raw) {
 			return badParams("params._meta.progressToken must be a string or a whole number, not " + brief(raw))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"boardhand/frame"
+	"boardhand/rpc/wire"
 )
 
 // Serve speaks with one client until in ends: then every call that was read is
@@ -21,26 +22,50 @@ func (s *Server) Serve(in io.Reader, out io.Writer) error {
 func (s *Server) ServeConn(c *Conn, in io.Reader) error {
 	fr := frame.NewReader(in, s.limits.Message)
 	for {
-		msg, mode, err := fr.Next()
-		if err == nil {
-			c.Handle(msg, mode)
-		} else if bad, ok := err.(*frame.Error); ok {
-			c.Refuse(bad.Error(), mode)
-		} else {
-			c.Wait()
-			if werr := c.Flush(); werr != nil {
-				return werr
-			}
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
-		if fr.Buffered() {
+		err, lost := c.take(fr)
+		switch {
+		case lost != nil:
+			return lost
+		case err == nil:
 			continue
 		}
-		if err := c.Flush(); err != nil {
-			return err
+		c.Wait()
+		if lost := c.Flush(); lost != nil {
+			return lost
 		}
+		if err == io.EOF {
+			return nil
+		}
+		return err
+	}
+}
+
+// maxTurn is how many messages are taken in one turn: a job that has ended waits for
+// no more of them.
+const maxTurn = 64
+
+// take waits for a message, and handles in one turn all that came with it, so that
+// their answers leave in one Write. What it returns is final: err is the end of
+// the input, lost why out takes no more.
+func (c *Conn) take(fr *frame.Reader) (err, lost error) {
+	msg, mode, err := fr.Next() // outside of the turn: it may wait
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := 1; ; n++ {
+		if err == nil {
+			c.handle(msg, mode)
+		} else if bad, ok := err.(*frame.Error); ok {
+			c.fail(&request{mode: mode}, &problem{code: wire.CodeParse, message: bad.Error()})
+		} else {
+			return err, nil
+		}
+		switch {
+		case !fr.Buffered() || c.w.Len() > flushAt:
+			c.flush()
+			return nil, c.err
+		case n == maxTurn:
+			return nil, nil
+		}
+		msg, mode, err = fr.Next()
 	}
 }

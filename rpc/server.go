@@ -104,7 +104,7 @@ func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any
 		s.legacy = append(s.legacy, &dialect{shape: shape})
 	}
 	s.v1 = &dialect{shape: v1Shape}
-	s.handshake = &dialect{shape: shape{version: "2025-11-25 and older", methods: map[string]method{"initialize": initialize}}}
+	s.handshake = &dialect{shape: shape{version: "2025-11-25 and older", methods: func([]byte) method { return initialize }}}
 	return s
 }
 

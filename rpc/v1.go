@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
 // The Content-Length MCP 1.0 ("Tool, Resource and Prompt Protocol Reference"):
@@ -11,11 +9,18 @@ import (
 // every failure a JSON-RPC error with its details in data.
 var v1Shape = shape{
 	version: "1.0",
-	methods: map[string]method{
-		"mcp/listTools":     func(c *Conn, r *request) { c.array(r, c.srv.list(c.srv.v1, listTools)[0], nil) },
-		"mcp/listResources": func(c *Conn, r *request) { items, err := c.v1Resources(); c.array(r, items, err) },
-		"mcp/listPrompts":   func(c *Conn, r *request) { items, err := c.v1Prompts(); c.array(r, items, err) },
-		"mcp/executeTool":   executeTool,
+	methods: func(name []byte) method {
+		switch string(name) {
+		case "mcp/executeTool":
+			return executeTool
+		case "mcp/listTools":
+			return func(c *Conn, r *request) { c.array(r, c.srv.list(c.srv.v1, listTools)[0], nil) }
+		case "mcp/listResources":
+			return func(c *Conn, r *request) { items, err := c.v1Resources(); c.array(r, items, err) }
+		case "mcp/listPrompts":
+			return func(c *Conn, r *request) { items, err := c.v1Prompts(); c.array(r, items, err) }
+		}
+		return nil
 	},
 	arrays:   true,
 	nullID:   true,
@@ -31,9 +36,9 @@ const (
 )
 
 func initializeV1(c *Conn, r *request) {
-	if v := r.params.Get("clientCapabilities"); v.Type() != fastjson.TypeObject {
+	if v := c.tree.Get(r.params, "clientCapabilities"); c.tree.Kind(v) != wire.Object {
 		c.fail(r, &problem{wire.CodeInvalidParams, "Invalid params",
-			wire.AppendString(nil, "clientCapabilities must be an object, not "+kind(v))})
+			wire.AppendString(nil, "clientCapabilities must be an object, not "+c.kind(v))})
 		return
 	}
 	c.session, c.level = c.srv.ready(c.srv.v1), LogOff
@@ -101,10 +106,10 @@ func executeTool(c *Conn, r *request) {
 	invalid := func(data string) {
 		c.fail(r, &problem{wire.CodeInvalidParams, "Invalid params", wire.AppendString(nil, data)})
 	}
-	id, p := text(r.given.id, "id")
-	var args *fastjson.Object
+	id, p := c.text(r.given.id, "id")
+	var args wire.Value
 	if p == nil && id != nil {
-		args, p = object(r.given.arguments, "arguments")
+		args, p = c.object(r.given.arguments, "arguments")
 	}
 	switch {
 	case p != nil:

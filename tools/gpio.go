@@ -234,12 +234,7 @@ func (t *gpioTools) state(c *rpc.Call) error {
 
 // readQueue is the queue of the first line, of those to read, that has one.
 func (t *gpioTools) readQueue(c *rpc.Call) string {
-	for _, name := range c.Strs(0) {
-		if line, err := t.names.find(name); err == nil && line.queue != "" {
-			return line.queue
-		}
-	}
-	return ""
+	return t.names.queue(c.Strs(0))
 }
 
 // lineQueue is the queue of the line that argument 0 names.
@@ -288,6 +283,23 @@ const maxKnown = 1024
 func (n *lineNames) find(name string) (knownLine, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.get(name)
+}
+
+// queue is the first queue that one of these lines has, or "".
+func (n *lineNames) queue(names []string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, name := range names {
+		if k, err := n.get(name); err == nil && k.queue != "" {
+			return k.queue
+		}
+	}
+	return ""
+}
+
+// get is find; the caller has the lock.
+func (n *lineNames) get(name string) (knownLine, error) {
 	if k, ok := n.known[name]; ok {
 		return k, nil
 	}

@@ -42,11 +42,22 @@ const protocol = "2025-06-18"
 
 // drive sets a pin from outside.
 func (b *board) drive(p pin, to int) error {
+	if isSim(p.device) {
+		return b.driveSim(p, to)
+	}
 	path, err := b.path(p.device)
 	if err != nil {
 		return err
 	}
 	return b.pins.drive(path, p.n, to)
+}
+
+// seen waits until the watched device's output n has the level.
+func (b *board) seen(n, to int) error {
+	if isSim(b.machine.watched) {
+		return b.seenSim(n, to)
+	}
+	return b.pins.seen(n, to)
 }
 
 func (b *board) path(device string) (string, error) {
@@ -179,6 +190,11 @@ var givenBack = check{"SIGTERM gives all written lines back", func(b *board) err
 		if use, err := b.lineUse(l.parent, l.n); err != nil || use != "" {
 			return fmt.Errorf("after the end, the kernel has %q for %s, error %w", use, l.name, err)
 		}
+		if isSim(b.machine.watched) { // whose pulls are down
+			if err := b.seen(l.n, 0); err != nil {
+				return err
+			}
+		}
 	}
 	return b.outputsBack()
 }}
@@ -214,7 +230,7 @@ func connect(m *machine, e *emulator) (*board, error) {
 	if b.pins, err = e.openPins(); err != nil {
 		return nil, err
 	}
-	if m.watched != "" {
+	if m.watched != "" && !isSim(m.watched) {
 		path, err := b.path(m.watched)
 		if err != nil {
 			return nil, err

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"boardhand/bench"
 )
 
 // These tests need no emulator. The machines themselves are booted by the command.
@@ -44,11 +46,117 @@ func TestMachinesAreWhole(t *testing.T) {
 	}
 }
 
+func TestEveryMachineHasItsBudgets(t *testing.T) {
+	budgets, err := bench.Budgets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, b := range budgets {
+		named[b.Name] = strings.HasPrefix(b.Name, "boards.")
+	}
+	for _, m := range machines {
+		for _, name := range []string{"boards.peak_kib." + m.name, "boards.first_answer_ms." + m.name} {
+			if !named[name] {
+				t.Errorf("%s has no line in bench/budgets.txt", name)
+			}
+			delete(named, name)
+		}
+	}
+	for name, ours := range named {
+		if ours {
+			t.Errorf("%s has a budget and no machine", name)
+		}
+	}
+}
+
+func TestABrokenBudgetFails(t *testing.T) {
+	all := []bench.Budget{{Name: "boards.peak_kib.m", Max: true, Bound: 100}, {Name: "boards.first_answer_ms.m", Max: true, Bound: 100}}
+	for _, c := range []struct {
+		name       string
+		r          report
+		oks, fails int
+	}{
+		{"both kept", report{machine: "m", peak: "100", first: 100 * time.Millisecond}, 2, 0},
+		{"too much memory", report{machine: "m", peak: "101", first: time.Millisecond}, 1, 1},
+		{"too late", report{machine: "m", peak: "1", first: time.Second}, 1, 1},
+		{"a machine without budgets", report{machine: "n", peak: "1", first: 1}, 0, 2},
+		{"a machine that did not come so far", report{machine: "m", fails: 1}, 0, 1},
+	} {
+		c.r.budgets(all)
+		if c.r.oks != c.oks || c.r.fails != c.fails {
+			t.Errorf("%s: %d ok, %d failed", c.name, c.r.oks, c.r.fails)
+		}
+	}
+}
+
+func TestWhatIsLeftOutIsNeitherOkNorFailed(t *testing.T) {
+	r := &report{machine: "m"}
+	r.leftOut(errors.New("no kernel\ncame"))
+	if !r.absent || r.checks() != 0 || summary([]*report{r}) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAnOptionalMachineWithoutItsEmulatorIsNamed(t *testing.T) {
+	m := &machine{name: "m", qemu: []string{"no-such-emulator"}, tree: noTree, kernel: flavour{"amd64", "amd64", backports}}
+	if _, err := prepare(m, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), "no-such-emulator") {
+		t.Error(err)
+	}
+}
+
+func TestAKernelInTwoPackagesIsCachedWhenBothAreThere(t *testing.T) {
+	dir := t.TempDir()
+	f := flavour{"amd64", "amd64", backports}
+	for i, c := range []struct{ name, want string }{
+		{"linux-modules-7.3.4+deb13-amd64_7.3.4-1_amd64.deb", ""},
+		{"linux-binary-7.3.4+deb13-amd64_7.3.4-1_amd64.deb", "linux-binary-7.3.4+deb13-amd64_7.3.4-1_amd64.deb"},
+		{"linux-binary-7.3.5+deb13-amd64_7.3.5-1_amd64.deb", "linux-binary-7.3.4+deb13-amd64_7.3.4-1_amd64.deb"},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Unix(int64(1000+i), 0)); err != nil {
+			t.Fatal(err)
+		}
+		debs, err := cached(dir, f)
+		got := ""
+		if len(debs) == 2 {
+			got = filepath.Base(debs[0])
+		}
+		if err != nil || got != c.want {
+			t.Errorf("with %s: %q %v, want %q", c.name, debs, err, c.want)
+		}
+	}
+}
+
+func TestACompressedModuleIsRead(t *testing.T) {
+	if err := installed("xz"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gpio-sim.ko")
+	if err := os.WriteFile(file, []byte("image"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output(exec.Command("xz", file)); err != nil {
+		t.Fatal(err)
+	}
+	index, err := indexModules(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err := readModule(index["gpio_sim"]); err != nil || string(image) != "image" {
+		t.Errorf("%q %v of %v", image, err, index)
+	}
+}
+
 func TestChooseNamesTheMachines(t *testing.T) {
 	if got, err := choose("raspi0"); err != nil || len(got) != 1 || got[0].name != "raspi0" {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := choose("raspi9"); err == nil || !strings.Contains(err.Error(), "arm64, sabrelite, raspi0") {
+	if _, err := choose("raspi9"); err == nil || !strings.Contains(err.Error(), "arm64, sabrelite, raspi0, amd64") {
 		t.Error(err)
 	}
 }
@@ -161,6 +269,14 @@ func TestLineUse(t *testing.T) {
 gpiochip0: GPIOs 504-511, parent: amba/9030000.pl061, 9030000.pl061:
  gpio-507 (                    |GPIO Key Poweroff   ) in  lo IRQ
  gpio-511 (                    |boardhand           ) out hi
+
+gpiochip2: 16 GPIOs, parent: platform/gpio-sim.0, sim:
+ gpio-3   (POWER               |hog                 ) out hi
+
+gpiochip3: 4 GPIOs, parent: platform/gpio-sim.1, sim, can sleep:
+ gpio-1   (boardhand) output-high,pull-down
+ gpio-2   (boardhand) input,pull-up
+ gpio-3   (<unused>) input,pull-down
 `
 	for _, c := range []struct {
 		parent string
@@ -172,6 +288,11 @@ gpiochip0: GPIOs 504-511, parent: amba/9030000.pl061, 9030000.pl061:
 		{"9030000.pl061", 1, ""},
 		{"209c000.gpio", 2, "regulators:regulator out lo"},
 		{"209c000.gpio", 7, ""},
+		{"gpio-sim.0", 3, "hog out hi"},
+		{"gpio-sim.0", 1, ""},
+		{"gpio-sim.1", 1, "boardhand out hi"},
+		{"gpio-sim.1", 2, "boardhand in"},
+		{"gpio-sim.1", 3, ""},
 		{"elsewhere", 7, ""},
 	} {
 		if got, err := parseLineUse(text, c.parent, c.n); err != nil || got != c.want {
@@ -242,9 +363,9 @@ func TestCacheDirCanBeSet(t *testing.T) {
 	if got, err := cacheDir(); err != nil || got != dir {
 		t.Errorf("%q %v", got, err)
 	}
-	f := flavour{"rpi", "armel"}
-	if deb, err := cached(dir, f); err != nil || deb != "" {
-		t.Errorf("%q %v", deb, err)
+	f := flavour{"rpi", "armel", bookworm}
+	if debs, err := cached(dir, f); err != nil || debs != nil {
+		t.Errorf("%q %v", debs, err)
 	}
 	for i, name := range []string{"linux-image-6.1.0-51-rpi_6.1.9-1_armel.deb", "linux-image-6.1.0-50-rpi_6.1.8-1_armel.deb"} {
 		path := filepath.Join(dir, name)
@@ -255,7 +376,7 @@ func TestCacheDirCanBeSet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if deb, err := cached(dir, f); err != nil || filepath.Base(deb) != "linux-image-6.1.0-51-rpi_6.1.9-1_armel.deb" {
-		t.Errorf("%q %v", deb, err)
+	if debs, err := cached(dir, f); err != nil || len(debs) != 1 || filepath.Base(debs[0]) != "linux-image-6.1.0-51-rpi_6.1.9-1_armel.deb" {
+		t.Errorf("%q %v", debs, err)
 	}
 }

@@ -163,7 +163,7 @@ func gpioWriteSeen(name, parent string, n int) check {
 				return fmt.Errorf("the kernel has %q, want %q", use, want)
 			}
 			if i > 0 {
-				if err := b.pins.seen(n, to); err != nil {
+				if err := b.seen(n, to); err != nil {
 					return err
 				}
 			}
@@ -212,7 +212,9 @@ func gpioRefusesUnknown(total int) check {
 	}}
 }
 
-var lineInUse = regexp.MustCompile(`^ gpio-(\d+) +\([^|]*\|([^)]*)\) (in|out) +(hi|lo)`)
+// A line in use: " gpio-3   (NAME |consumer ) out hi", or of gpio-sim, which writes
+// its own, " gpio-3   (consumer) output-high,pull-down".
+var lineInUse = regexp.MustCompile(`^ gpio-(\d+) +\((?:[^|)]*\|)?([^)]*)\) (in|out)(?:put)?(?:-| +)?(hi|lo)?`)
 
 // lineUse is the kernel's own view of line n of the chip that belongs to a
 // device, as in "boardhand out hi": empty where nobody has it.
@@ -230,18 +232,20 @@ func parseLineUse(text, parent string, n int) (string, error) {
 	for l := range strings.Lines(text) {
 		if strings.HasPrefix(l, "gpiochip") {
 			// "gpiochip0: GPIOs 504-511, parent: amba/9030000.pl061, 9030000.pl061:"
-			_, span, _ := strings.Cut(l, "GPIOs ")
-			first, _, _ := strings.Cut(span, "-")
-			ours = strings.Contains(l, "/"+parent+",")
-			var err error
-			if base, err = strconv.Atoi(first); err != nil {
-				return "", fmt.Errorf("debugfs: %q: %w", l, err)
+			// or, since the kernel's own numbers are gone, "gpiochip0: 8 GPIOs, parent: ..."
+			ours, base = strings.Contains(l, "/"+parent+","), 0
+			if _, span, ok := strings.Cut(l, "GPIOs "); ok {
+				first, _, _ := strings.Cut(span, "-")
+				var err error
+				if base, err = strconv.Atoi(first); err != nil {
+					return "", fmt.Errorf("debugfs: %q: %w", l, err)
+				}
 			}
 			continue
 		}
 		m := lineInUse.FindStringSubmatch(l)
-		if ours && m != nil && m[1] == strconv.Itoa(base+n) {
-			return strings.TrimSpace(m[2]) + " " + m[3] + " " + m[4], nil
+		if ours && m != nil && m[1] == strconv.Itoa(base+n) && m[2] != "<unused>" {
+			return strings.TrimSpace(strings.TrimSpace(m[2]) + " " + m[3] + " " + m[4]), nil
 		}
 	}
 	return "", nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -119,7 +120,7 @@ func (l *loadList) add(name, params string) error {
 	if !ok {
 		return fmt.Errorf("this kernel has no module %s; is it built in now? Then take it out of the machine's list", name)
 	}
-	image, err := os.ReadFile(file)
+	image, err := readModule(file)
 	if err != nil {
 		return err
 	}
@@ -135,6 +136,15 @@ func (l *loadList) add(name, params string) error {
 	l.archive.add("lib/"+name+".ko", modeFile, image, 0, 0)
 	l.lines = append(l.lines, strings.TrimSpace("/lib/"+name+".ko "+params))
 	return nil
+}
+
+// readModule is the module in a file, which may be compressed.
+func readModule(file string) ([]byte, error) {
+	if !strings.HasSuffix(file, ".xz") {
+		return os.ReadFile(file)
+	}
+	text, err := output(exec.Command("xz", "--decompress", "--stdout", file))
+	return []byte(text), err
 }
 
 // dependencies are the modules that a module names in its section .modinfo.
@@ -162,11 +172,11 @@ func dependencies(image []byte) ([]string, error) {
 // moduleName is a module's name as the kernel has it; files write - for _.
 func moduleName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// indexModules finds the modules below dir, which are not compressed.
+// indexModules finds the modules below dir, compressed or not.
 func indexModules(dir string) (map[string]string, error) {
 	index := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if name, ok := strings.CutSuffix(d.Name(), ".ko"); ok && err == nil {
+		if name, ok := strings.CutSuffix(strings.TrimSuffix(d.Name(), ".xz"), ".ko"); ok && err == nil {
 			index[moduleName(name)] = path
 		}
 		return err

@@ -20,14 +20,33 @@ const mirror = "http://deb.debian.org/debian"
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// flavour is one of Debian's kernels: "armmp" of architecture "armhf". All are of
-// bookworm, whose main section has every one of them.
-type flavour struct{ name, arch string }
+// flavour is one of Debian's kernels: "armmp" of architecture "armhf".
+type flavour struct {
+	name, arch string
+	release    *release
+}
+
+// release is one of Debian's and how its kernels come. Where things are in the
+// packages is a pattern, as the version is not known.
+type release struct {
+	suite    string
+	packages []string // what their names begin with; the first has the kernel
+	image    string   // the kernel
+	modules  string   // the directory of its modules
+	trees    string   // the directory of its device trees; empty: none are used
+}
+
+var (
+	// bookworm has every flavour in its main section.
+	bookworm = &release{"bookworm", []string{"linux-image-"}, "boot/vmlinuz-*", "lib/modules/*", "usr/lib/linux-image-*"}
+	// backports has newer kernels, which have gpio-sim.
+	backports = &release{"trixie-backports", []string{"linux-binary-", "linux-modules-"}, "usr/lib/modules/*/vmlinuz", "usr/lib/modules/*", ""}
+)
 
 // kernel is an unpacked kernel.
 type kernel struct {
 	image   string            // the file that QEMU boots
-	trees   string            // the directory of its device trees
+	trees   string            // the directory of its device trees, if it has any
 	modules map[string]string // file by name
 }
 
@@ -49,91 +68,110 @@ func obtain(cache string, f flavour, fresh bool) (*kernel, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, err
 	}
-	deb, err := cached(cache, f)
+	debs, err := cached(cache, f)
 	if err != nil {
 		return nil, err
 	}
-	if deb == "" || fresh {
-		if deb, err = download(cache, f); err != nil {
-			return nil, fmt.Errorf("download of the kernel %s: %w; a package of it, linux-image-VERSION-%s_VERSION_%s.deb, may also be put into %s",
-				f.name, err, f.name, f.arch, cache)
+	if debs == nil || fresh {
+		if debs, err = download(cache, f); err != nil {
+			var files []string
+			for _, p := range f.release.packages {
+				files = append(files, p+"VERSION-"+f.name+"_VERSION_"+f.arch+".deb")
+			}
+			return nil, fmt.Errorf("download of the kernel %s: %w; %s may also be put into %s",
+				f.name, err, strings.Join(files, " and "), cache)
 		}
 	}
-	dir := strings.TrimSuffix(deb, ".deb")
+	dir := strings.TrimSuffix(debs[0], ".deb")
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		if err := unpack(deb, dir); err != nil {
+		if err := unpack(debs, dir); err != nil {
 			return nil, err
 		}
 	}
-	return look(dir)
+	return look(dir, f.release)
 }
 
-// cached is the newest package of f in the cache, or "".
-func cached(cache string, f flavour) (string, error) {
-	debs, err := filepath.Glob(filepath.Join(cache, "linux-image-*-"+f.name+"_*_"+f.arch+".deb"))
-	if err != nil || len(debs) == 0 {
-		return "", err
+// cached is the newest packages of f in the cache that are all there, or nil.
+func cached(cache string, f flavour) ([]string, error) {
+	debs, err := filepath.Glob(filepath.Join(cache, f.release.packages[0]+"*-"+f.name+"_*_"+f.arch+".deb"))
+	if err != nil {
+		return nil, err
 	}
-	return slices.MaxFunc(debs, func(a, b string) int {
-		one, err1 := os.Stat(a)
-		other, err2 := os.Stat(b)
-		if err1 != nil || err2 != nil {
-			return cmp.Compare(a, b)
+	var newest []string
+	var when time.Time
+	for _, deb := range debs {
+		all := []string{deb}
+		for _, p := range f.release.packages[1:] {
+			other := filepath.Join(cache, p+strings.TrimPrefix(filepath.Base(deb), f.release.packages[0]))
+			if _, err := os.Stat(other); err == nil {
+				all = append(all, other)
+			}
 		}
-		return one.ModTime().Compare(other.ModTime())
-	}), nil
+		info, err := os.Stat(deb)
+		if err == nil && len(all) == len(f.release.packages) && (newest == nil || info.ModTime().After(when)) {
+			newest, when = all, info.ModTime()
+		}
+	}
+	return newest, nil
 }
 
-// download fetches the newest package of f with an apt state of its own, so that
+// download fetches the newest packages of f with an apt state of its own, so that
 // the system's stays as it is.
-func download(cache string, f flavour) (string, error) {
+func download(cache string, f flavour) ([]string, error) {
 	if err := installed("apt-get", "apt-cache"); err != nil {
-		return "", err
+		return nil, err
 	}
 	if _, err := os.Stat(keyring); err != nil {
-		return "", fmt.Errorf("%w; apt-get install debian-archive-keyring", err)
+		return nil, fmt.Errorf("%w; apt-get install debian-archive-keyring", err)
 	}
-	apt, err := newAptState(filepath.Join(cache, "apt", f.arch), f.arch)
+	apt, err := newAptState(filepath.Join(cache, "apt", f.release.suite, f.arch), f)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	fmt.Printf("downloading the kernel %s, 26 to 60 MB, into %s\n", f.name, cache)
+	fmt.Printf("downloading the kernel %s of %s, 26 to 120 MB, into %s\n", f.name, f.release.suite, cache)
 	if _, err := apt.run(cache, "apt-get", "--quiet", "update"); err != nil {
-		return "", err
+		return nil, err
 	}
 	// The package without a version only names the one that has the kernel.
 	depends, err := apt.run(cache, "apt-cache", "depends", "linux-image-"+f.name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, name, ok := strings.Cut(depends, "Depends: ")
+	_, name, ok := strings.Cut(depends, "Depends: linux-image-")
 	if !ok {
-		return "", fmt.Errorf("apt names no package that linux-image-%s depends on", f.name)
+		return nil, fmt.Errorf("apt names no package that linux-image-%s depends on", f.name)
 	}
 	name, _, _ = strings.Cut(name, "\n")
-	name = strings.TrimSpace(name)
-	if _, err := apt.run(cache, "apt-get", "--quiet", "download", name); err != nil {
-		return "", err
+	for _, p := range f.release.packages {
+		p += strings.TrimSpace(name)
+		if _, err := apt.run(cache, "apt-get", "--quiet", "download", p); err != nil {
+			return nil, err
+		}
+		debs, err := filepath.Glob(filepath.Join(cache, p+"_*_"+f.arch+".deb"))
+		if err != nil || len(debs) == 0 {
+			return nil, fmt.Errorf("apt left no package %s in %s", p, cache)
+		}
+		for _, deb := range debs {
+			// apt leaves it with the mirror's time, and the newest in the cache is used.
+			if err := os.Chtimes(deb, time.Time{}, time.Now()); err != nil {
+				return nil, err
+			}
+		}
 	}
-	debs, err := filepath.Glob(filepath.Join(cache, name+"_*_"+f.arch+".deb"))
-	if err != nil || len(debs) == 0 {
-		return "", fmt.Errorf("apt left no package %s in %s", name, cache)
-	}
-	// apt leaves it with the mirror's time, and the newest in the cache is used.
-	return debs[0], os.Chtimes(debs[0], time.Time{}, time.Now())
+	return cached(cache, f)
 }
 
 // aptState is a package system apart from the machine's own.
 type aptState struct{ options []string }
 
-func newAptState(dir, arch string) (*aptState, error) {
+func newAptState(dir string, f flavour) (*aptState, error) {
 	for _, sub := range []string{"state", "lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
 	}
 	from := cmp.Or(os.Getenv("BOARDHAND_BOARDS_MIRROR"), mirror)
-	sources := fmt.Sprintf("deb [signed-by=%s] %s bookworm main\n", keyring, from)
+	sources := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, from, f.release.suite)
 	for name, text := range map[string]string{"sources.list": sources, "status": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, err
@@ -141,13 +179,13 @@ func newAptState(dir, arch string) (*aptState, error) {
 	}
 	a := &aptState{}
 	for _, o := range []string{
-		"APT::Architecture=" + arch, "APT::Architectures::=" + arch,
+		"APT::Architecture=" + f.arch, "APT::Architectures::=" + f.arch,
 		"Dir::State=" + filepath.Join(dir, "state"),
 		"Dir::State::Lists=" + filepath.Join(dir, "lists"),
 		"Dir::State::status=" + filepath.Join(dir, "status"),
 		"Dir::Cache=" + filepath.Join(dir, "cache"),
 		"Dir::Etc::SourceList=" + filepath.Join(dir, "sources.list"), "Dir::Etc::SourceParts=-",
-		"APT::Update::Post-Invoke-Success::=", "APT::Sandbox::User=",
+		"APT::Update::Post-Invoke-Success::=", "APT::Update::Error-Mode=any", "APT::Sandbox::User=",
 		"Acquire::Languages=none", "Acquire::Retries=3",
 		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
 	} {
@@ -173,9 +211,8 @@ func output(c *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// unpack takes the kernel, its modules and its device trees out of a package.
-func unpack(deb, dir string) error {
-	fmt.Println("unpacking", filepath.Base(deb))
+// unpack takes the kernel, its modules and its device trees out of its packages.
+func unpack(debs []string, dir string) error {
 	part := dir + ".part" // renamed when complete
 	if err := os.RemoveAll(part); err != nil {
 		return err
@@ -183,40 +220,51 @@ func unpack(deb, dir string) error {
 	if err := os.Mkdir(part, 0o755); err != nil {
 		return err
 	}
-	from := exec.Command("dpkg-deb", "--fsys-tarfile", deb)
-	pipe, err := from.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := from.Start(); err != nil {
-		return err
-	}
-	to := exec.Command("tar", "--extract", "--directory", part, "./boot", "./lib/modules", "./usr/lib")
-	to.Stdin = pipe
-	_, err = output(to)
-	if err := errors.Join(err, from.Wait()); err != nil {
-		return fmt.Errorf("unpacking %s: %w; if the file is broken, remove it", deb, err)
+	for _, deb := range debs {
+		fmt.Println("unpacking", filepath.Base(deb))
+		from := exec.Command("dpkg-deb", "--fsys-tarfile", deb)
+		pipe, err := from.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := from.Start(); err != nil {
+			return err
+		}
+		to := exec.Command("tar", "--extract", "--directory", part, "--exclude=./usr/share")
+		to.Stdin = pipe
+		_, err = output(to)
+		if err := errors.Join(err, from.Wait()); err != nil {
+			return fmt.Errorf("unpacking %s: %w; if the file is broken, remove it", deb, err)
+		}
 	}
 	return os.Rename(part, dir)
 }
 
 // look finds the parts of an unpacked kernel.
-func look(dir string) (*kernel, error) {
-	images, err := filepath.Glob(filepath.Join(dir, "boot/vmlinuz-*"))
+func look(dir string, r *release) (*kernel, error) {
+	images, err := filepath.Glob(filepath.Join(dir, r.image))
 	if err != nil || len(images) != 1 {
 		return nil, fmt.Errorf("%s has %d kernels, want 1; remove the directory", dir, len(images))
 	}
-	_, version, _ := strings.Cut(filepath.Base(images[0]), "-")
-	modules, err := indexModules(filepath.Join(dir, "lib/modules", version))
-	if err != nil {
+	k := &kernel{image: images[0]}
+	folders, err := filepath.Glob(filepath.Join(dir, r.modules))
+	if err != nil || len(folders) != 1 {
+		return nil, fmt.Errorf("%s has the modules of %d kernels, want 1; remove the directory", dir, len(folders))
+	}
+	if k.modules, err = indexModules(folders[0]); err != nil {
 		return nil, err
 	}
-	return &kernel{images[0], filepath.Join(dir, "usr/lib/linux-image-"+version), modules}, nil
+	if trees, err := filepath.Glob(filepath.Join(dir, r.trees)); err == nil && r.trees != "" && len(trees) == 1 {
+		k.trees = trees[0]
+	}
+	return k, nil
 }
 
 // debian is the package that has a program, where it is not called the same.
 var debian = map[string]string{
 	"qemu-system-aarch64": "qemu-system-arm",
+	"qemu-system-x86_64":  "qemu-system-x86",
+	"xz":                  "xz-utils",
 	"dtc":                 "device-tree-compiler",
 	"fdtput":              "device-tree-compiler",
 	"apt-get":             "apt",

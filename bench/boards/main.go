@@ -13,6 +13,10 @@
 // did, 2 if it could not run. Kernels are downloaded once into the user's cache
 // directory, or BOARDHAND_BOARDS_CACHE. The guest's consoles are kept there too.
 //
+// At the end the memory and the first answer are held against the boards. lines of
+// bench/budgets.txt, like any check. A machine that is optional and lacks its
+// emulator or its kernel is left out, with a line that says why.
+//
 // A family of hardware is added by a file with its checks and by rows in the
 // tables of machines.go. Hardware for those still to come is there, see kernelHas.
 package main
@@ -29,6 +33,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"boardhand/bench"
 )
 
 // version is what boardhand is built to say it is.
@@ -55,12 +61,8 @@ func run(only string, fresh bool) (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	programs := []string{"go", "dtc", "fdtput", "dpkg-deb", "tar"}
-	for _, m := range chosen {
-		programs = append(programs, m.qemu[0])
-	}
-	slices.Sort(programs)
-	if err := installed(slices.Compact(programs)...); err != nil {
+	budgets, err := bench.Budgets()
+	if err != nil {
 		return 0, err
 	}
 	cache, err := cacheDir()
@@ -74,12 +76,16 @@ func run(only string, fresh bool) (failed int, err error) {
 	defer os.RemoveAll(work)
 	var reports []*report
 	for _, m := range chosen {
-		k, err := obtain(cache, m.kernel, fresh)
+		r := &report{machine: m.name}
+		reports = append(reports, r)
+		k, err := prepare(m, cache, fresh)
+		if err != nil && m.optional {
+			r.leftOut(err)
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
-		r := &report{machine: m.name}
-		reports = append(reports, r)
 		log, err := os.Create(filepath.Join(cache, m.name+".log"))
 		if err != nil {
 			return 0, err
@@ -89,10 +95,26 @@ func run(only string, fresh bool) (failed int, err error) {
 			r.failed(err, "the machine")
 			fmt.Println("        the console is in", log.Name())
 		}
+		r.budgets(budgets)
 		r.took = time.Since(began)
 		log.Close()
 	}
 	return summary(reports), nil
+}
+
+// prepare sees to all that a machine needs before it can be booted.
+func prepare(m *machine, cache string, fresh bool) (*kernel, error) {
+	programs := []string{"go", "dpkg-deb", "tar", m.qemu[0]}
+	if m.tree != noTree {
+		programs = append(programs, "dtc", "fdtput")
+	}
+	if m.kernel.release == backports {
+		programs = append(programs, "xz")
+	}
+	if err := installed(programs...); err != nil {
+		return nil, err
+	}
+	return obtain(cache, m.kernel, fresh)
 }
 
 func choose(only string) ([]*machine, error) {
@@ -121,12 +143,14 @@ func try(m *machine, k *kernel, work string, log *os.File, r *report) error {
 	if err := writeInitramfs(initramfs, files, k.modules, m.modules); err != nil {
 		return err
 	}
-	tree := filepath.Join(work, m.name+".dtb")
-	if err := makeTree(m, k, tree); err != nil {
-		return err
+	args := append(slices.Clone(m.qemu), "-kernel", k.image, "-initrd", initramfs, "-append", m.append+" loglevel=3 panic=-1")
+	if m.tree != noTree {
+		tree := filepath.Join(work, m.name+".dtb")
+		if err := makeTree(m, k, tree); err != nil {
+			return err
+		}
+		args = append(args, "-dtb", tree)
 	}
-	args := append(slices.Clone(m.qemu), "-kernel", k.image, "-initrd", initramfs, "-dtb", tree,
-		"-append", m.append+" loglevel=3 panic=-1")
 	ctx, cancel := context.WithTimeoutCause(context.Background(), m.limit, fmt.Errorf("not done after %v", m.limit))
 	defer cancel()
 	began := time.Now()

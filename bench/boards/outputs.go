@@ -99,7 +99,7 @@ func ledSet(led string, n int) check {
 			if n < 0 {
 				continue
 			}
-			if err := b.pins.seen(n, to); err != nil {
+			if err := b.seen(n, to); err != nil {
 				return err
 			}
 		}
@@ -115,7 +115,7 @@ func ledSet(led string, n int) check {
 			if n < 0 {
 				break
 			}
-			if err := b.pins.seen(n, to); err != nil {
+			if err := b.seen(n, to); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,10 @@ func systemInfo(watchdog string) check {
 		var got struct {
 			Uptime    int `json:"uptime_s"`
 			Mem       int `json:"mem_total"`
-			Watchdogs []struct{ Watchdog, Identity, State string }
+			Watchdogs []struct {
+				Watchdog, Identity, State string
+				Left                      *int `json:"left_s"`
+			}
 		}
 		for range 2 {
 			if err := b.mcp.tool("system_info", arguments{}, &got); err != nil {
@@ -142,7 +145,7 @@ func systemInfo(watchdog string) check {
 			return fmt.Errorf("it is %+v", got)
 		}
 		for _, w := range got.Watchdogs {
-			if w.Identity == watchdog && w.State == "inactive" {
+			if w.Identity == watchdog && w.State == "inactive" && w.Left == nil {
 				return nil
 			}
 		}

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"boardhand/bench"
 )
 
 // report is what was found out on one machine.
@@ -19,6 +22,7 @@ type report struct {
 	took                time.Duration // all of it, building included
 	peak                string        // kB
 	notes               []string      // what the running test said
+	absent              bool          // left out
 }
 
 func (r *report) checks() int { return r.oks + r.fails + r.skipped }
@@ -95,11 +99,49 @@ func (r *report) testLine(line string) {
 	}
 }
 
+// leftOut prints why the machine is not tried.
+func (r *report) leftOut(why error) {
+	r.absent = true
+	r.print("out", "left out: "+strings.ReplaceAll(why.Error(), "\n", " "))
+}
+
+// budgets holds the figures of a machine that was tried to its end against their
+// budgets.
+func (r *report) budgets(all []bench.Budget) {
+	kib, err := strconv.ParseFloat(r.peak, 64)
+	if err != nil {
+		return // what ended it early has been said
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"boards.peak_kib." + r.machine, kib},
+		{"boards.first_answer_ms." + r.machine, float64(r.first.Milliseconds())},
+	} {
+		err := fmt.Errorf("%s is measured, %v, and has no line in bench/budgets.txt", f.name, f.value)
+		for _, b := range all {
+			if b.Name != f.name {
+				continue
+			}
+			err = nil
+			if broken := b.Exceeded(f.value); broken != "" {
+				err = errors.New(broken)
+			}
+		}
+		r.add(err, "budget", f.name)
+	}
+}
+
 // summary prints the figures of all machines and gives the number of failures.
 func summary(reports []*report) (failed int) {
 	fmt.Printf("\n%-10s %6s %6s %7s %8s %14s %14s %8s\n", "machine", "ok", "failed", "skipped", "boot", "first answer", "peak memory", "all")
 	for _, r := range reports {
 		failed += r.fails
+		if r.absent {
+			fmt.Printf("%-10s left out\n", r.machine)
+			continue
+		}
 		memory := "-"
 		if kB, err := strconv.Atoi(r.peak); err == nil {
 			memory = strconv.Itoa(kB) + " kB"

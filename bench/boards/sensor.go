@@ -3,9 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -90,5 +93,80 @@ func sensorAgrees(name, file string) check {
 			return fmt.Errorf("it reads %v, the kernel %d", r.Value, kernel)
 		}
 		return nil
+	}}
+}
+
+// sensorReads checks a sensor's value to the last digit.
+func sensorReads(name, unit string, want float64) check {
+	return check{fmt.Sprintf("sensor_read of %s is %v %s", name, want, unit), func(b *board) error {
+		var read struct{ Sensors []reading }
+		if err := b.mcp.tool("sensor_read", arguments{"sensor": name}, &read); err != nil {
+			return err
+		}
+		if len(read.Sensors) != 1 {
+			return fmt.Errorf("one sensor gives %+v", read.Sensors)
+		}
+		if r := read.Sensors[0]; r.Sensor != name || r.Unit != unit || math.Abs(r.Value-want) > 1e-9*want || r.Time.IsZero() {
+			return fmt.Errorf("the reading is %+v", r)
+		}
+		return nil
+	}}
+}
+
+// sensorCaptures checks samples that the kernel takes in step at the given rate,
+// and that the buffer of the device is put back.
+func sensorCaptures(folder string, hz float64, names ...string) check {
+	return check{fmt.Sprintf("sensor_read of %s in the kernel's buffer", strings.Join(names, " and ")), func(b *board) error {
+		const n = 20
+		files := []string{"buffer/enable", "buffer/length", "trigger/current_trigger"}
+		have := func() (have []string, err error) {
+			for _, f := range files {
+				text, e := b.guest.read(folder + "/" + f)
+				have, err = append(have, text), errors.Join(err, e)
+			}
+			return have, err
+		}
+		before, err := have()
+		if err != nil {
+			return err
+		}
+		var got struct {
+			Sensors []struct {
+				Sensor                 string
+				Min, Mean, Max, Stddev float64
+				Values, Suspect, Error string
+			}
+			Samples  int
+			Seconds  float64
+			Buffered bool
+		}
+		if err := b.mcp.tool("sensor_read", arguments{"sensor": names, "samples": n}, &got); err != nil {
+			return err
+		}
+		if len(got.Sensors) != len(names) || got.Samples != n || !got.Buffered {
+			return fmt.Errorf("%+v", got)
+		}
+		// A busy host makes the timer late, and nothing makes it early.
+		if least := (n - 1) / hz; got.Seconds < 0.9*least {
+			return fmt.Errorf("%d samples took %v s, at %v Hz at least %v", n, got.Seconds, hz, least)
+		}
+		for i, s := range got.Sensors {
+			if s.Sensor != names[i] || s.Error != "" || s.Suspect != "" || len(strings.Fields(s.Values)) != n || s.Min != s.Max || s.Mean != s.Min || s.Stddev != 0 {
+				return fmt.Errorf("of a device that always measures the same: %+v", s)
+			}
+			var single struct{ Sensors []reading }
+			if err := b.mcp.tool("sensor_read", arguments{"sensor": s.Sensor}, &single); err != nil {
+				return err
+			}
+			// The kernel writes a scale with nine decimals, and of 1/256000 that is four digits.
+			if v := single.Sensors[0].Value; math.Abs(v-s.Mean) > 1e-4*v {
+				return fmt.Errorf("%s is %v in the buffer and %v without", s.Sensor, s.Mean, v)
+			}
+		}
+		after, err := have()
+		if err == nil && !slices.Equal(before, after) {
+			err = fmt.Errorf("%v were %q and are %q", files, before, after)
+		}
+		return err
 	}}
 }

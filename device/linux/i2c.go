@@ -197,6 +197,9 @@ func (i *i2c) Scan(bus int, first, last uint16, dst []device.Occupant, s device.
 			return "", device.Found, nil
 		case err == unix.ENXIO, err == unix.EREMOTEIO, err == unix.EIO:
 			return "", device.Silent, nil
+		case err == unix.ENODEV && exists(i.roots.sys, "bus/i2c/devices", busName(bus)):
+			// An adapter that is pulled gives it, but some, as i2c-stub, mean the address.
+			return "", device.Stuck, i.fail(bus, addr, err)
 		case err == unix.ENODEV, err == unix.EINTR:
 			return "", device.Silent, explain(busName(bus), err, busMeanings)
 		}

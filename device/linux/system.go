@@ -262,7 +262,8 @@ func (s *system) watchdogs() []device.Watchdog {
 		state, _ := readText(16, path, "state")
 		w.State = word(state)
 		w.Timeout = time.Duration(whole(path, "timeout")) * time.Second
-		if left, err := readText(16, path, "timeleft"); err == nil {
+		// Of one that nobody has started, Linux 7 counts from the boot, to nothing.
+		if left, err := readText(16, path, "timeleft"); err == nil && w.State != "inactive" {
 			seconds, err := strconv.ParseInt(left, 10, 32)
 			w.TimeLeft, w.HasLeft = time.Duration(seconds)*time.Second, err == nil
 		}

@@ -42,6 +42,7 @@ var systemTree = map[string]string{
 	"sys/class/watchdog/watchdog1/identity":               "Software Watchdog\n",
 	"sys/class/watchdog/watchdog1/state":                  "inactive\n",
 	"sys/class/watchdog/watchdog1/timeout":                "60\n",
+	"sys/class/watchdog/watchdog1/timeleft":               "49\n", // of the time since the boot
 	"dev/watchdog":                                        "untouched",
 	"sys/devices/platform/soc/soc:firmware/get_throttled": "50005\n",
 }

@@ -136,14 +136,17 @@ func (g *gpio) Read(names []string, levels []device.Level) error {
 	levels = levels[:len(names)]
 	g.pins.mu.Lock()
 	defer g.pins.mu.Unlock()
+	at := make([]uint8, 0, 64)
 	for _, name := range names {
-		if _, err := g.usable(name); err != nil {
+		i, err := g.usable(name)
+		if err != nil {
 			return err
 		}
+		at = append(at, uint8(i))
 	}
 	g.pins.advance()
-	for k, name := range names {
-		levels[k] = g.pins.seen(offsets[name])
+	for k, i := range at {
+		levels[k] = g.pins.seen(int(i))
 	}
 	return nil
 }

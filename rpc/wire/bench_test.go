@@ -32,6 +32,15 @@ func BenchmarkScan(b *testing.B) {
 			}
 		})
 	}
+	b.Run("call/tree", func(b *testing.B) {
+		text := []byte(call)
+		var t Tree
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = t.Scan(text, DefaultLimits)
+		}
+	})
 	b.Run("call/encoding-json", func(b *testing.B) {
 		text := []byte(call)
 		b.SetBytes(int64(len(text)))

@@ -1,11 +1,12 @@
 // Package wire is JSON as boardhand reads and writes it: a strict scanner that
-// judges a message before anything else looks at it, append-style writers, and
-// the error codes of JSON-RPC and MCP. It uses the standard library only.
+// judges a message and takes it apart, append-style writers, and the error codes
+// of JSON-RPC and MCP. It uses the standard library only.
 //
 // # Reading
 //
-// Scan says whether a message is exactly one JSON value within limits. What it
-// let through, a faster and more forgiving parser may take apart.
+// Scan says whether a message is exactly one JSON value within limits. A Tree's
+// Scan notes on the way where each value begins and ends, so that the message is
+// gone over once and only what is asked for is looked at again.
 //
 // # Writing
 //

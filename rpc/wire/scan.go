@@ -65,7 +65,10 @@ func (e *LimitError) Error() string {
 // The error is a *SyntaxError or a *LimitError, whichever comes first in b. It
 // quotes nothing of b. Scan reads b once, does not recurse, and allocates
 // nothing but the error.
-func Scan(b []byte, lim Limits) error {
+func Scan(b []byte, lim Limits) error { return scan(b, lim, nil) }
+
+// scan is Scan, which fills t as well unless it is nil.
+func scan(b []byte, lim Limits, t *Tree) error {
 	maxDepth, maxValues := lim.Depth, lim.Values
 	if maxDepth <= 0 {
 		maxDepth = defaultDepth
@@ -81,6 +84,10 @@ func Scan(b []byte, lim Limits) error {
 	depth, values := 0, 0
 	i := 0
 
+	// What the next value's node begins with, and the innermost container's.
+	var key node
+	var inner Value
+
 value:
 	i = skipSpace(b, i)
 	if i >= len(b) {
@@ -89,11 +96,14 @@ value:
 	if values++; values > maxValues {
 		return &LimitError{i, "Values", maxValues}
 	}
+	start, kind, plain := i, Number, false
 	switch c := b[i]; c {
 	case '"':
+		kind = String
 		i = textEnd(b, i+1)
 		if i < len(b) && b[i] == '"' {
 			i++
+			plain = true
 			break
 		}
 		var reason string
@@ -107,12 +117,18 @@ value:
 		depth++
 		objects <<= 1
 		i = skipSpace(b, i+1)
+		kind = Array
 		if c == '{' {
+			kind = Object
 			objects |= 1
-			if i >= len(b) || b[i] != '}' {
+		}
+		if i >= len(b) || b[i] != c+2 { // the brackets of a pair are two apart in ASCII
+			if t != nil {
+				inner = t.open(&key, start, kind, inner)
+			}
+			if kind == Object {
 				goto key
 			}
-		} else if i >= len(b) || b[i] != ']' {
 			goto value
 		}
 		i++
@@ -128,18 +144,25 @@ value:
 			return syntaxError(b, i, "expected true")
 		}
 		i += 4
+		kind = True
 	case 'f':
 		if len(b)-i < 5 || string(b[i:i+5]) != "false" {
 			return syntaxError(b, i, "expected false")
 		}
 		i += 5
+		kind = False
 	case 'n':
 		if len(b)-i < 4 || string(b[i:i+4]) != "null" {
 			return syntaxError(b, i, "expected null")
 		}
 		i += 4
+		kind = Null
 	default:
 		return syntaxError(b, i, "expected a value")
+	}
+
+	if t != nil {
+		t.add(&key, start, i, kind, plain)
 	}
 
 	// A value has ended, and with it maybe the containers around it.
@@ -165,6 +188,9 @@ value:
 		i++
 		depth--
 		objects >>= 1
+		if t != nil {
+			inner = t.close(inner, i)
+		}
 	}
 	if i = skipSpace(b, i); i < len(b) {
 		return syntaxError(b, i, "expected the end after one value")
@@ -176,8 +202,9 @@ key:
 	if i >= len(b) || b[i] != '"' {
 		return syntaxError(b, i, "expected a key in quotes")
 	}
+	key.keyLo = uint32(i + 1)
 	i = plainEnd(b, i+1)
-	if i < len(b) && b[i] == '"' {
+	if key.plainKey = i < len(b) && b[i] == '"'; key.plainKey {
 		i++
 	} else {
 		var reason string
@@ -185,6 +212,7 @@ key:
 			return syntaxError(b, i, reason)
 		}
 	}
+	key.keyHi = uint32(i - 1)
 	i = skipSpace(b, i)
 	if i >= len(b) || b[i] != ':' {
 		return syntaxError(b, i, "expected ':'")

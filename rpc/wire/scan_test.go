@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -408,6 +409,10 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, depth, values byte) {
 		lim := Limits{Depth: 1 + int(depth)%MaxDepth, Values: int(values)}
 		err := Scan(text, lim)
+		var tree Tree
+		if as := tree.Scan(text, lim); !reflect.DeepEqual(as, err) {
+			t.Fatalf("%q: %v, as a tree %v", text, err, as)
+		}
 		if lim.Values == 0 {
 			lim.Values = DefaultLimits.Values
 		}
@@ -435,6 +440,12 @@ func FuzzScan(f *testing.F) {
 		within := d <= lim.Depth && v <= lim.Values
 		if within && err != nil || !within && limit == nil {
 			t.Fatalf("%q: %v, has depth %d and %d values within %+v", text, err, d, v, lim)
+		}
+		// encoding/json knows no surrogate alone, the tree leaves it as it is written.
+		if err == nil && !bytes.Contains(bytes.ToLower(text), []byte(`\ud`)) {
+			if got, want := tree.rebuild(tree.Root()), decoded(t, text); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: the tree holds %#v, want %#v", text, got, want)
+			}
 		}
 	})
 }

@@ -6,6 +6,10 @@
 //
 //	read PATH                         the file's text
 //	write PATH TEXT...                one write, as to a file of sysfs
+//	mkdir PATH                        a directory, as in configfs
+//	poke BUS ADDRESS REGISTER BYTE... SMBus writes of one byte each, from that register on
+//	block BUS ADDRESS COMMAND BYTE... an SMBus block write
+//	peek BUS ADDRESS REGISTER COUNT   the bytes of registers, read one by one
 //	run [NAME=VALUE...] PROGRAM...    run it to its end; its output goes to the console
 //	serve TTY PROGRAM...              start it with the serial port as its standard streams
 //	peak                              the most memory that it has had resident, in kB
@@ -42,6 +46,9 @@ func main() {
 		}
 	}
 	loadModules()
+	if err := unix.Mount("configfs", "/sys/kernel/config", "configfs", 0, ""); err != nil && err != unix.ENOENT && err != unix.ENODEV {
+		fmt.Println("boards: mount configfs:", err)
+	}
 	// Without the echo, the console shows only what the board says.
 	if t, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		t.Lflag &^= unix.ECHO
@@ -93,7 +100,7 @@ type guest struct {
 
 func (g *guest) obey(words []string) (string, error) {
 	arguments := words[1:]
-	least := map[string]int{"read": 1, "write": 2, "run": 1, "serve": 2}
+	least := map[string]int{"read": 1, "write": 2, "mkdir": 1, "poke": 4, "block": 4, "peek": 4, "run": 1, "serve": 2}
 	if len(arguments) < least[words[0]] {
 		return "", fmt.Errorf("%s needs %d arguments", words[0], least[words[0]])
 	}
@@ -102,6 +109,10 @@ func (g *guest) obey(words []string) (string, error) {
 		return read(arguments[0])
 	case "write":
 		return "", write(arguments[0], strings.Join(arguments[1:], " "))
+	case "mkdir":
+		return "", os.Mkdir(arguments[0], 0o755)
+	case "poke", "block", "peek":
+		return registers(words[0], arguments)
 	case "run":
 		return "", run(arguments)
 	case "serve":
