@@ -1,70 +1,34 @@
 package rpc
 
 import (
-	"errors"
 	"math"
+	"slices"
 	"strconv"
-	"weak"
 
 	"boardhand/rpc/wire"
-
-	"github.com/valyala/fastjson"
 )
 
-// parse makes a tree of a call's arguments, an object or nothing; nil for nothing. The
-// tree is valid until the next parse. The strict scanner has passed the text before:
-// fastjson takes more than JSON is, and needs limits.
-func (c *Conn) parse(arguments wire.Value) (*fastjson.Object, error) {
-	if arguments == 0 {
-		return nil, nil
-	}
-	raw := c.tree.Raw(arguments)
-	parser := c.parser
-	if len(raw) > keepCall {
-		if parser = c.big.Value(); parser == nil {
-			parser = new(fastjson.Parser)
-			c.big = weak.Make(parser)
-		}
-	}
-	v, err := parser.ParseBytes(raw)
-	if err != nil {
-		return nil, errors.New("the JSON parser refused the arguments")
-	}
-	return v.Object()
-}
-
-// check brings a call's arguments into the forms that params name. Its error is for
-// the model: it names the parameter, the value and what is allowed. Names are exact
-// and may stand once.
-func (c *Conn) check(call *Call, params []Param, arguments wire.Value) error {
-	o, err := c.parse(arguments)
-	if err != nil {
-		return err
-	}
+// check brings the arguments in o, an object or 0, into call in the forms that
+// params name. Its error is for the model: it names the parameter, the value and
+// what is allowed. Names are exact and may stand once.
+func (c *Conn) check(call *Call, params []Param, o wire.Value) error {
 	call.args = call.args[:0]
 	for range params {
 		call.args = append(call.args, arg{})
 	}
 	call.bytes, call.strs = call.bytes[:0], call.strs[:0]
-	o.Visit(func(key []byte, v *fastjson.Value) {
-		if err != nil {
-			return
+	for m, end := c.tree.Children(o); m < end; m = c.tree.Next(m) {
+		key := c.tree.Key(m)
+		i := slices.IndexFunc(params, func(p Param) bool { return string(key) == p.Name })
+		if i < 0 {
+			return &unknownError{brief(key), params}
 		}
-		for i := range params {
-			if string(key) != params[i].Name {
-				continue
-			}
-			if call.args[i].set {
-				err = &argError{&params[i], "stands twice"}
-				return
-			}
-			err = c.checkOne(call, &params[i], &call.args[i], v)
-			return
+		if call.args[i].set {
+			return &argError{&params[i], "stands twice"}
 		}
-		err = &unknownError{brief(key), params}
-	})
-	if err != nil {
-		return err
+		if err := c.checkOne(call, &params[i], &call.args[i], m); err != nil {
+			return err
+		}
 	}
 	for i := range params {
 		if params[i].Required && !call.args[i].set {
@@ -158,33 +122,35 @@ func (p *Param) allowed() string {
 	return s
 }
 
-func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
+func (c *Conn) checkOne(call *Call, p *Param, a *arg, v wire.Value) error {
+	t := &c.tree
 	wrong := func(what string) error { return &argError{p, what} }
 	switch p.Type {
 	case Boolean:
-		switch v.Type() {
-		case fastjson.TypeTrue:
+		switch t.Kind(v) {
+		case wire.True:
 			a.num = 1
-		case fastjson.TypeFalse:
+		case wire.False:
 		default:
-			return wrong("is " + typeOf(v))
+			return wrong("is " + c.kind(v))
 		}
 	case Integer, Hex:
 		switch {
-		case v.Type() == fastjson.TypeNumber:
-			n, ok := wholeNumber(v)
+		case t.Kind(v) == wire.Number:
+			n, ok := wholeNumber(t.Raw(v))
 			if !ok {
-				return wrong("is " + brief(v.MarshalTo(nil)))
+				return wrong("is " + brief(t.Raw(v)))
 			}
 			a.num = n
-		case p.Type == Hex && v.Type() == fastjson.TypeString:
-			n, err := strconv.ParseUint(c.intern(v.GetStringBytes()), 0, 63)
+		case p.Type == Hex && t.Kind(v) == wire.String:
+			text := t.Text(v)
+			n, err := strconv.ParseUint(string(text), 0, 63)
 			if err != nil {
-				return wrong("is " + quote(v.GetStringBytes()))
+				return wrong("is " + quote(text))
 			}
 			a.num = int64(n)
 		default:
-			return wrong("is " + typeOf(v))
+			return wrong("is " + c.kind(v))
 		}
 		if (p.Min != 0 || p.Max != 0) && (a.num < p.Min || a.num > p.Max) {
 			if p.Type == Hex {
@@ -193,62 +159,64 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 			return wrong("is " + strconv.FormatInt(a.num, 10))
 		}
 	case Number:
-		if v.Type() != fastjson.TypeNumber {
-			return wrong("is " + typeOf(v))
+		if t.Kind(v) != wire.Number {
+			return wrong("is " + c.kind(v))
 		}
-		f, err := v.Float64()
-		if err != nil || math.IsInf(f, 0) || (p.Min != 0 || p.Max != 0) && (f < float64(p.Min) || f > float64(p.Max)) {
-			return wrong("is " + brief(v.MarshalTo(nil)))
+		f, err := strconv.ParseFloat(string(t.Raw(v)), 64)
+		if err != nil || (p.Min != 0 || p.Max != 0) && (f < float64(p.Min) || f > float64(p.Max)) {
+			return wrong("is " + brief(t.Raw(v)))
 		}
 		a.float = f
 	case Strings:
 		a.lo = len(call.strs)
-		if v.Type() == fastjson.TypeString {
-			if err := c.checkString(p, v); err != nil {
+		if t.Kind(v) == wire.String {
+			s, err := c.checkString(p, t.Text(v))
+			if err != nil {
 				return err
 			}
-			call.strs = append(call.strs, c.intern(v.GetStringBytes()))
+			call.strs = append(call.strs, s)
 		} else {
-			if v.Type() != fastjson.TypeArray {
-				return wrong("is " + typeOf(v))
+			if t.Kind(v) != wire.Array {
+				return wrong("is " + c.kind(v))
 			}
-			items := v.GetArray()
-			if len(items) == 0 || len(items) > p.maxItems() {
-				return wrong("has " + strconv.Itoa(len(items)) + " elements")
+			if n := t.Len(v); n == 0 || n > p.maxItems() {
+				return wrong("has " + strconv.Itoa(n) + " elements")
 			}
-			for _, item := range items {
-				if item.Type() != fastjson.TypeString {
-					return wrong("holds " + typeOf(item))
+			for item, end := t.Children(v); item < end; item = t.Next(item) {
+				if t.Kind(item) != wire.String {
+					return wrong("holds " + c.kind(item))
 				}
-				if err := c.checkString(p, item); err != nil {
+				s, err := c.checkString(p, t.Text(item))
+				if err != nil {
 					return err
 				}
-				call.strs = append(call.strs, c.intern(item.GetStringBytes()))
+				call.strs = append(call.strs, s)
 			}
 		}
 		a.hi = len(call.strs)
 	case Bytes:
-		if v.Type() != fastjson.TypeString {
-			return wrong("is " + typeOf(v))
+		if t.Kind(v) != wire.String {
+			return wrong("is " + c.kind(v))
 		}
+		text := t.Text(v)
 		a.lo = len(call.bytes)
 		var ok bool
-		call.bytes, ok = appendUnhex(call.bytes, v.GetStringBytes())
+		call.bytes, ok = appendUnhex(call.bytes, text)
 		if !ok {
-			return wrong("is " + quote(v.GetStringBytes()))
+			return wrong("is " + quote(text))
 		}
 		a.hi = len(call.bytes)
 		if n := int64(a.hi - a.lo); n > MaxString || (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {
 			return wrong("has " + strconv.FormatInt(n, 10) + " bytes")
 		}
 	default:
-		if v.Type() != fastjson.TypeString {
-			return wrong("is " + typeOf(v))
+		if t.Kind(v) != wire.String {
+			return wrong("is " + c.kind(v))
 		}
-		if err := c.checkString(p, v); err != nil {
+		var err error
+		if a.str, err = c.checkString(p, t.Text(v)); err != nil {
 			return err
 		}
-		a.str = c.intern(v.GetStringBytes())
 		if len(p.Choices) > 0 {
 			for _, choice := range p.Choices {
 				if choice == a.str {
@@ -263,34 +231,17 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v *fastjson.Value) error {
 	return nil
 }
 
-func (c *Conn) checkString(p *Param, v *fastjson.Value) error {
-	b := v.GetStringBytes()
+// checkString gives a string argument of a length that p allows.
+func (c *Conn) checkString(p *Param, b []byte) (string, error) {
 	n, lo, hi := int64(len(b)), p.Min, p.Max
 	if lo == 0 && hi == 0 {
 		hi = MaxString
 	}
 	if n < lo || n > hi {
-		return &argError{p, "is " + strconv.FormatInt(n, 10) + " bytes long, where " +
+		return "", &argError{p, "is " + strconv.FormatInt(n, 10) + " bytes long, where " +
 			strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10) + " are allowed"}
 	}
-	return nil
-}
-
-// typeOf names the type of an argument for a message.
-func typeOf(v *fastjson.Value) string {
-	switch v.Type() {
-	case fastjson.TypeObject:
-		return "an object"
-	case fastjson.TypeArray:
-		return "an array"
-	case fastjson.TypeString:
-		return "a string"
-	case fastjson.TypeNumber:
-		return "a number"
-	case fastjson.TypeNull:
-		return "null"
-	}
-	return "a boolean"
+	return c.intern(b), nil
 }
 
 // quote shows a string argument in a message, cut short.
@@ -303,11 +254,11 @@ func quote(b []byte) string {
 
 // wholeNumber is a JSON number's value where it is whole and fits int64 exactly;
 // 1.0 and 1e3 are whole.
-func wholeNumber(v *fastjson.Value) (int64, bool) {
-	if n, err := v.Int64(); err == nil {
+func wholeNumber(raw []byte) (int64, bool) {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return n, true
 	}
-	f, err := v.Float64()
+	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return 0, false
 	}

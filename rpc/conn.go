@@ -28,8 +28,8 @@ type Conn struct {
 	running atomic.Int32   // len(jobs), for Idle: the stream asks while it is written to, in the turn
 
 	tree   wire.Tree                     // the message at hand
-	parser *fastjson.Parser              // of its arguments
-	big    weak.Pointer[fastjson.Parser] // of large ones: a parser remembers every value of the largest text it saw
+	parser *fastjson.Parser              // of its strings that have escapes
+	big    weak.Pointer[fastjson.Parser] // of long ones, which the garbage collector may take
 	req    request                       // the request at hand
 	inline Call                          // the call that runs on the dispatcher
 	names  map[string]string
@@ -38,17 +38,36 @@ type Conn struct {
 
 // NewConn opens a connection whose answers go to out, several in one Write.
 func (s *Server) NewConn(out io.Writer) *Conn {
-	return &Conn{
+	c := &Conn{
 		srv:    s,
 		w:      frame.NewWriter(out),
 		parser: new(fastjson.Parser),
 		level:  LogOff,
 		names:  make(map[string]string),
 	}
+	c.tree.Unescape = c.unescape
+	return c
+}
+
+// unescape undoes a string's escapes. The scanner has passed the string before:
+// fastjson takes more than JSON is.
+func (c *Conn) unescape(dst, quoted []byte) []byte {
+	parser := c.parser
+	if len(quoted) > keepCall {
+		if parser = c.big.Value(); parser == nil {
+			parser = new(fastjson.Parser)
+			c.big = weak.Make(parser)
+		}
+	}
+	v, err := parser.ParseBytes(quoted)
+	if err != nil {
+		panic(err)
+	}
+	return append(dst, v.GetStringBytes()...)
 }
 
 // What a call was given and wrote is not kept after a message of more bytes than
-// this, nor is the parser of so many bytes of arguments.
+// this, nor is the parser of a longer string.
 const keepCall = 16 << 10
 
 // Answers leave at the latest when so many bytes are waiting, so that a client

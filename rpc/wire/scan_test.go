@@ -409,7 +409,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, depth, values byte) {
 		lim := Limits{Depth: 1 + int(depth)%MaxDepth, Values: int(values)}
 		err := Scan(text, lim)
-		var tree Tree
+		tree := Tree{Unescape: unescape}
 		if as := tree.Scan(text, lim); !reflect.DeepEqual(as, err) {
 			t.Fatalf("%q: %v, as a tree %v", text, err, as)
 		}

@@ -3,9 +3,6 @@ package wire
 import (
 	"bytes"
 	"slices"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Tree is a message taken apart: a node for each of its values, in the order of the
@@ -13,6 +10,10 @@ import (
 // is used for one message after another, is asked nothing before its first Scan, and
 // is not safe for use by several goroutines at once.
 type Tree struct {
+	// Unescape appends the text of a JSON string, which comes with its quotes and has
+	// passed the scan. It is called for strings and keys that have an escape.
+	Unescape func(dst, quoted []byte) []byte
+
 	text      []byte
 	nodes     []node // the first is the Value of nothing
 	unescaped []byte // what Key and Text had to unescape
@@ -126,86 +127,33 @@ func (t *Tree) Raw(v Value) []byte {
 // the next Scan, and not to be changed.
 func (t *Tree) Key(v Value) []byte {
 	n := &t.nodes[v]
-	s := t.text[n.keyLo:n.keyHi:n.keyHi]
 	if n.plainKey {
-		return s
+		return t.text[n.keyLo:n.keyHi:n.keyHi]
 	}
-	return t.unescape(s)
+	return t.unescape(n.keyLo-1, n.keyHi+1)
 }
 
-// Text is the string v with its escapes undone; nil of what is no string. An escaped
-// surrogate without its twin stays as it is written.
+// Text is the string v with its escapes undone; nil of what is no string.
 func (t *Tree) Text(v Value) []byte {
 	n := &t.nodes[v]
 	if n.kind != String {
 		return nil
 	}
-	s := t.text[n.lo+1 : n.hi-1 : n.hi-1]
 	if n.plain {
-		return s
+		return t.text[n.lo+1 : n.hi-1 : n.hi-1]
 	}
-	return t.unescape(s)
+	return t.unescape(n.lo, n.hi)
 }
 
-// unescape undoes the escapes of s, if any.
-func (t *Tree) unescape(s []byte) []byte {
-	if bytes.IndexByte(s, '\\') < 0 {
+// unescape undoes the escapes, if any, of the string in quotes from lo to hi.
+func (t *Tree) unescape(lo, hi uint32) []byte {
+	if s := t.text[lo+1 : hi-1 : hi-1]; bytes.IndexByte(s, '\\') < 0 {
 		return s
 	}
 	// A longer buffer leaves the old one to the slices given before.
 	start := len(t.unescaped)
-	t.unescaped = appendUnescaped(slices.Grow(t.unescaped, len(s)), s)
+	t.unescaped = t.Unescape(slices.Grow(t.unescaped, int(hi-lo)), t.text[lo:hi:hi])
 	return t.unescaped[start:len(t.unescaped):len(t.unescaped)]
-}
-
-// appendUnescaped appends the text of a string that Scan has let through.
-func appendUnescaped(dst, s []byte) []byte {
-	for {
-		n := bytes.IndexByte(s, '\\')
-		if n < 0 {
-			return append(dst, s...)
-		}
-		dst = append(dst, s[:n]...)
-		s = s[n:]
-		size := 2
-		switch c := s[1]; c {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			dst, size = appendRune(dst, s)
-		default:
-			dst = append(dst, c)
-		}
-		s = s[size:]
-	}
-}
-
-// appendRune appends what the \u that s begins with stands for, a pair of surrogates
-// as one, and tells the length of the escape. Two surrogates that are no pair become
-// U+FFFD, one alone stays as it is.
-func appendRune(dst, s []byte) ([]byte, int) {
-	r := escapedRune(s)
-	if !utf16.IsSurrogate(r) {
-		return utf8.AppendRune(dst, r), 6
-	}
-	if len(s) < 12 || s[6] != '\\' || s[7] != 'u' {
-		return append(dst, s[:6]...), 6
-	}
-	return utf8.AppendRune(dst, utf16.DecodeRune(r, escapedRune(s[6:]))), 12
-}
-
-// escapedRune is the number of the \u that s begins with.
-func escapedRune(s []byte) rune {
-	n, _ := strconv.ParseUint(string(s[2:6]), 16, 16)
-	return rune(n)
 }
 
 // What scan calls as it goes over the text. The key that it last read goes to the next

@@ -6,11 +6,24 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/valyala/fastjson"
 )
+
+// unescape is what package rpc gives to a Tree.
+func unescape(dst, quoted []byte) []byte {
+	v, err := parser.ParseBytes(quoted)
+	if err != nil {
+		panic(err)
+	}
+	return append(dst, v.GetStringBytes()...)
+}
+
+var parser fastjson.Parser
 
 func treeOf(t *testing.T, text string) *Tree {
 	t.Helper()
-	tree := new(Tree)
+	tree := &Tree{Unescape: unescape}
 	if err := tree.Scan([]byte(text), DefaultLimits); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -18,7 +31,7 @@ func treeOf(t *testing.T, text string) *Tree {
 }
 
 func ExampleTree() {
-	var t Tree
+	t := Tree{Unescape: unescape}
 	if err := t.Scan([]byte(`{"name":"gpio_read","lines":["GPIO17","GPIO\u00327"]}`), DefaultLimits); err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +84,7 @@ func decoded(t *testing.T, text []byte) (v any) {
 }
 
 func TestTreeHoldsWhatTheTextSays(t *testing.T) {
-	var tree Tree // one for all: nothing may be left of the text before
+	tree := Tree{Unescape: unescape} // one for all: nothing may be left of the text before
 	for _, tt := range mustAccept {
 		for _, text := range tt.texts {
 			if err := tree.Scan([]byte(text), DefaultLimits); err != nil {
@@ -185,7 +198,7 @@ func TestTreeKeepsLittle(t *testing.T) {
 
 func TestTreeAllocatesNothing(t *testing.T) {
 	text := []byte(strings.Replace(call, "GPIO17", `GPIO\u00317`, 1))
-	var tree Tree
+	tree := Tree{Unescape: unescape}
 	if n := testing.AllocsPerRun(100, func() {
 		if tree.Scan(text, DefaultLimits) != nil {
 			t.Fatal("refused")
