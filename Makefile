@@ -5,7 +5,7 @@ GOFLAGS_BOARD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 SHELL := bash
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test race lint bench bench-peers bench-peers-check bench-arm board test-clients test-schema test-boards test-arm fuzz clean
+.PHONY: help build demo test race lint bench bench-peers bench-peers-check bench-arm pgo board test-clients test-schema test-boards test-arm fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -39,6 +39,10 @@ bench-peers-check: build ## the same, shorter; fails when a budget is exceeded
 
 bench-arm: ## instructions of a call on ARMv6, counted in an emulator (needs qemu-user and gcc)
 	go run ./bench/arm -check $(ARM)
+
+pgo: ## default.pgo anew, the profile that go build optimises by
+	@mkdir -p dist
+	go test -trimpath -run '^$$' -bench Call -benchtime 300ms -cpuprofile default.pgo -o dist/bench.test ./bench
 
 # CLIENTS= lets a client be skipped whose packages cannot be had.
 CLIENTS ?= -require
