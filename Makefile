@@ -35,7 +35,7 @@ bench-peers: build ## whole processes against a C program and two Go SDKs, as ra
 	cd bench/peers && go run . -boardhand ../../boardhand
 
 bench-peers-check: build ## the same, shorter; fails when a budget is exceeded
-	cd bench/peers && go run . -boardhand ../../boardhand -quick -attempts 6 -check ../budgets.txt
+	cd bench/peers && go run . -boardhand ../../boardhand -quick -attempts 4 -check ../budgets.txt
 
 bench-arm: ## instructions of a call on ARMv6, counted in an emulator (needs qemu-user and gcc)
 	go run ./bench/arm -check $(ARM)

@@ -53,12 +53,12 @@ type effort struct {
 
 var (
 	full  = effort{rounds: 15, warmup: 2000, calls: 2000, bursts: 25, pipelined: 60 * time.Millisecond, large: 20, starts: 20, memory: 100_000, idle: 3 * time.Second}
-	quick = effort{rounds: 7, warmup: 500, calls: 600, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 10_000, idle: 3 * time.Second}
+	quick = effort{rounds: 7, warmup: 2000, calls: 2000, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 20_000, idle: 3 * time.Second}
 )
 
 func main() {
 	boardhand := flag.String("boardhand", "../../boardhand", "the boardhand `binary`; empty leaves it out")
-	isQuick := flag.Bool("quick", false, "measure less, in under 30 s; memory after 10,000 calls")
+	isQuick := flag.Bool("quick", false, "measure less, in some 35 s; memory after 20,000 calls")
 	jsonFile := flag.String("json", "", "write all figures to `FILE`")
 	checkFile := flag.String("check", "", "exit 1 when a budget in `FILE` is exceeded")
 	attempts := flag.Int("attempts", 1, "with -check, measure up to `N` times: a budget holds when one of them keeps it, for what else runs on the machine disturbs some, and a slower program all; an attempt counts only on a machine that is quiet before and after, and without one the exit status is 3")
