@@ -53,7 +53,7 @@ type effort struct {
 
 var (
 	full  = effort{rounds: 15, warmup: 2000, calls: 2000, bursts: 25, pipelined: 60 * time.Millisecond, large: 20, starts: 20, memory: 100_000, idle: 3 * time.Second}
-	quick = effort{rounds: 7, warmup: 2000, calls: 2000, bursts: 9, pipelined: 40 * time.Millisecond, large: 5, starts: 10, memory: 20_000, idle: 3 * time.Second}
+	quick = effort{rounds: 7, warmup: 2000, calls: 2000, bursts: 9, pipelined: 40 * time.Millisecond, large: 20, starts: 10, memory: 20_000, idle: 3 * time.Second}
 )
 
 func main() {
