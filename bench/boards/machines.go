@@ -51,10 +51,6 @@ var everywhere = []string{"i2c-dev", "leds-gpio", "ledtrig-timer", "softdog soft
 // alone, in TestKernelMakesAnInputAnInputAgain.
 const floats = "/(release_goes_back|puts_every_written|many_callers)"
 
-// The BMP280's driver gives its scale in nine decimals, of thousandths: the values
-// have more decimals than the contract allows. The checks compare them.
-const exponents = "Sensors/measure_what"
-
 const (
 	pl061   = "9030000.pl061:"
 	mxcFour = "20a8000.gpio:" // the i.MX's GPIO4, on which the stock board uses no line
@@ -254,7 +250,6 @@ var machines = []machine{
 		tests: "free=sim:8,alias=GPIO8,owned=POWER,pulls=yes,move=DOOR,pull=" + simLines + "/sim_gpio4/pull,still=BUTTON,can=vcan," +
 			"bus=0,device=20,set=10a5,write=10,read=a5,driven=48,watchdog=Software+Watchdog," +
 			"uart=ttyACM0,gadget=ttyGS0,alias-usb=0525:a4a7,console=ttyS0",
-		skip:    exponents,
 		watched: simLines,
 		checks: []check{
 			toolsList("board_info", "gpio_list", "gpio_read", "gpio_write", "gpio_wait", "i2c_scan", "i2c_read", "i2c_write", "i2c_transfer", "sensor_list", "sensor_read"),

@@ -40,7 +40,7 @@ func Sensors(t *testing.T, b device.Board) {
 			if got != sensor {
 				t.Errorf("read %+v, listed %+v", got, sensor)
 			}
-			if reading.Time.IsZero() || reading.Value.Exp < -9 || reading.Value.Exp > 9 {
+			if reading.Time.IsZero() || reading.Value.Exp < -18 || reading.Value.Exp > 9 {
 				t.Errorf("%s: %+v", sensor.Name, reading)
 			}
 		}

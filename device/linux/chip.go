@@ -109,16 +109,22 @@ func (c *chip) learn(r roots) error {
 	for i := range c.lines {
 		info := uapi.LineInfo{Offset: uint32(i)}
 		if err := uapi.GetLineInfo(c.fd, &info); err != nil {
-			if err == unix.EINVAL || err == unix.ENOTTY {
-				return &device.Error{Subject: c.name, Kind: device.ErrNotSupport,
-					Reason: "this kernel (Linux " + kernelRelease(r) + ") lacks version 2 of the GPIO character device",
-					Hint:   "Linux 5.10 or newer has it"}
-			}
-			return explain(c.name, err, nil)
+			return c.lineInfoError(r, err)
 		}
 		c.lines[i] = line{chip: c, offset: uint32(i), kernel: text(info.Name[:]), pinned: pins[uint32(i)], fd: -1}
 	}
 	return nil
+}
+
+// lineInfoError is the error err of the first request of uAPI version 2, which an
+// older kernel does not know.
+func (c *chip) lineInfoError(r roots, err error) error {
+	if err == unix.EINVAL || err == unix.ENOTTY {
+		return &device.Error{Subject: c.name, Kind: device.ErrNotSupport,
+			Reason: "this kernel (Linux " + kernelRelease(r) + ") lacks version 2 of the GPIO character device",
+			Hint:   "Linux 5.10 or newer has it"}
+	}
+	return explain(c.name, err, nil)
 }
 
 // place finds the device that the chip belongs to and whether it is on a bus.

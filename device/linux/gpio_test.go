@@ -6,6 +6,8 @@ import (
 	"maps"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"boardhand/device"
 	"boardhand/device/linux/internal/uapi"
 )
@@ -167,4 +169,13 @@ func TestABadRequestOfManyLinesLeavesTheLevelsAlone(t *testing.T) {
 	if levels[0] != 7 {
 		t.Error(levels)
 	}
+}
+
+func TestAKernelWithoutVersion2IsNamed(t *testing.T) {
+	r := tree(t, map[string]string{"proc/sys/kernel/osrelease": "5.4.0-rpi\n"})
+	c := chipOf(0, "pinctrl-bcm2835", "")
+	for _, err := range []error{unix.EINVAL, unix.ENOTTY} {
+		expect(t, c.lineInfoError(r, err), device.ErrNotSupport, c.name, "Linux 5.4.0-rpi", "Linux 5.10 or newer")
+	}
+	expect(t, c.lineInfoError(r, unix.ENODEV), device.ErrUnplugged, c.name, "ENODEV")
 }
