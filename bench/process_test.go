@@ -15,19 +15,12 @@ import (
 	"time"
 )
 
-// build makes the program as make board does and gives its path. An empty arch
-// is this machine's.
+// build makes the program and gives its path.
 func build(t testing.TB, arch string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "boardhand")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=0.1.0", "-o", out, ".")
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARM=6", "GOMIPS=softfloat")
-	if arch != "" {
-		cmd.Env = append(cmd.Env, "GOARCH="+arch)
-	}
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, text)
+	if err := Build(out, arch); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

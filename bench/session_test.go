@@ -17,7 +17,7 @@ import (
 func board(t testing.TB) *rpc.Server {
 	t.Helper()
 	b := sim.Open(sim.Wiring{})
-	cat, guard := tools.Catalogue(b, "0.1.0", func(err error) { t.Error(err) })
+	cat, guard := tools.Catalogue(b, Version, func(err error) { t.Error(err) })
 	t.Cleanup(func() {
 		guard.Close()
 		_ = b.Close()

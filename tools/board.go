@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"strconv"
 
 	"boardhand/device"
 	"boardhand/rpc"
@@ -77,14 +76,7 @@ func (t boardTools) info(c *rpc.Call) error {
 		if err != nil {
 			return err
 		}
-		dst = append(wire.AppendKey(dst, "i2c"), '[')
-		for i := 0; i < len(buses) && i < maxBusesShown; i++ {
-			dst = wire.AppendString(wire.AppendSep(dst), busName(buses[i].Number)+" "+buses[i].Name)
-		}
-		if n := len(buses) - maxBusesShown; n > 0 {
-			dst = wire.AppendString(wire.AppendSep(dst), "and "+strconv.Itoa(n)+" more")
-		}
-		dst = append(dst, ']')
+		dst = appendStrings(wire.AppendKey(dst, "i2c"), described(buses, maxBusesShown, func(b device.Bus) string { return busName(b.Number) + " " + b.Name }))
 	}
 	if s := t.b.Sensors(); s != nil {
 		sensors, err := s.List(nil)
@@ -98,24 +90,21 @@ func (t boardTools) info(c *rpc.Call) error {
 		if err != nil {
 			return err
 		}
-		dst = appendStrings(wire.AppendKey(dst, "spi"), spiDevices(devices))
+		dst = appendStrings(wire.AppendKey(dst, "spi"), described(devices, maxDescribed, describeSPI))
 	}
 	if p := t.b.PWM(); p != nil {
 		channels, err := p.Channels(nil)
 		if err != nil {
 			return err
 		}
-		dst = appendStrings(wire.AppendKey(dst, "pwm"), pwmChannels(channels))
+		dst = appendStrings(wire.AppendKey(dst, "pwm"), described(channels, maxDescribed, describePWM))
 	}
 	if l := t.b.LEDs(); l != nil {
 		names, err := l.Names(nil)
 		if err != nil {
 			return err
 		}
-		if n := len(names) - maxLEDsListed; n > 0 {
-			names = append(names[:maxLEDsListed], "and "+strconv.Itoa(n)+" more")
-		}
-		dst = appendStrings(wire.AppendKey(dst, "leds"), names)
+		dst = appendStrings(wire.AppendKey(dst, "leds"), described(names, maxDescribed, func(name string) string { return name }))
 	}
 	c.Out = append(dst, '}')
 	return nil

@@ -6,7 +6,8 @@ import (
 	"boardhand/rpc"
 )
 
-// bounded is the Integer argument i, called name, or def where it was not given.
+// bounded is the Integer argument i, which an error calls name, or def where it was
+// not given.
 // The list of tools is read by every client, so bounds that hardly matter to a
 // caller are not in it: they are here.
 func bounded(c *rpc.Call, i int, name string, low, high, def int64) (int64, error) {

@@ -111,14 +111,7 @@ func (t *canTools) link(c *rpc.Call) (device.CANLink, error) {
 		}
 		names = append(names, l.Name)
 	}
-	have := "the board has no CAN interface any more"
-	if len(names) > 0 {
-		have = "the board has " + strings.Join(names, ", ")
-	}
-	if !c.Has(0) {
-		return device.CANLink{}, errors.New(`parameter "interface" is missing; ` + have)
-	}
-	return device.CANLink{}, &device.Error{Subject: fmt.Sprintf("CAN interface %.64q", c.Str(0)), Kind: device.ErrNotFound, Hint: have}
+	return device.CANLink{}, notChosen(c, "interface", "CAN interface", fmt.Sprintf("CAN interface %.64q", c.Str(0)), names)
 }
 
 // queue is the interface's own, with another for those who wait for frames, so

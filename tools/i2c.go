@@ -126,14 +126,7 @@ func (t *i2cTools) adapter(c *rpc.Call) (device.Bus, error) {
 		}
 		names = append(names, busName(b.Number))
 	}
-	have := "the board has no I2C bus any more"
-	if len(names) > 0 {
-		have = "the board has " + strings.Join(names, ", ")
-	}
-	if !c.Has(0) {
-		return device.Bus{}, errors.New(`parameter "bus" is missing; ` + have)
-	}
-	return device.Bus{}, &device.Error{Subject: "i2c-" + strconv.FormatInt(c.Int(0), 10), Kind: device.ErrNotFound, Hint: have}
+	return device.Bus{}, notChosen(c, "bus", "I2C bus", "i2c-"+strconv.FormatInt(c.Int(0), 10), names)
 }
 
 // queue is the bus's own: only of a bus that exists, so that nobody makes queues up.

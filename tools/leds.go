@@ -69,7 +69,7 @@ func (t ledTools) showing(err error) error {
 	if !ok || e.Kind != device.ErrNotFound || listErr != nil || len(all) == 0 {
 		return err
 	}
-	return &device.Error{Subject: e.Subject, Kind: e.Kind, Hint: "the board has " + strings.Join(ledStates(all), ", ")}
+	return &device.Error{Subject: e.Subject, Kind: e.Kind, Hint: "the board has " + strings.Join(described(all, maxDescribed, describeLED), ", ")}
 }
 
 // appendLED appends the members that show how an LED stands.
@@ -114,21 +114,11 @@ func parseLED(text string, highest int) (device.LEDSetting, error) {
 	return s, nil
 }
 
-// maxLEDsListed bounds the list of LEDs.
-const maxLEDsListed = 16
-
-// ledStates describes the LEDs: "ACT at 0 of 1 by mmc0", or without "by" a steady one.
-func ledStates(all []device.LED) []string {
-	var list []string
-	for i, l := range all {
-		if i == maxLEDsListed {
-			return append(list, fmt.Sprintf("and %d more", len(all)-i))
-		}
-		s := fmt.Sprintf("%s at %d of %d", l.Name, l.Brightness, l.Max)
-		if l.Trigger != "none" {
-			s += " by " + l.Trigger
-		}
-		list = append(list, s)
+// describeLED says how an LED is: "ACT at 0 of 1 by mmc0", or without "by" a steady one.
+func describeLED(l device.LED) string {
+	s := fmt.Sprintf("%s at %d of %d", l.Name, l.Brightness, l.Max)
+	if l.Trigger != "none" {
+		s += " by " + l.Trigger
 	}
-	return list
+	return s
 }

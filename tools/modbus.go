@@ -182,7 +182,7 @@ func (t *modbusTools) read(c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
-	count, err := upTo(c, 4, "count", 1, modbus.MaxReadBits)
+	count, err := bounded(c, 4, `parameter "count"`, 1, modbus.MaxReadBits, 1)
 	if err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (n notSent) Unwrap() error        { return n.error }
 // ask sends a request once and gives the data of its answer.
 func (t *modbusTools) ask(c *rpc.Call, request modbus.Request) ([]byte, error) {
 	unit, _, _ := place(c)
-	ms, err := upTo(c, 6, "timeout_ms", defaultWait.Milliseconds(), maxModbusWait)
+	ms, err := bounded(c, 6, `parameter "timeout_ms"`, 1, maxModbusWait, defaultWait.Milliseconds())
 	if err != nil {
 		return nil, notSent{err}
 	}

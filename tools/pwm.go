@@ -148,24 +148,14 @@ func (d pwmDuty) of(s device.PWMState) time.Duration {
 	return d.time
 }
 
-// maxPWMListed bounds the list of channels.
-const maxPWMListed = 16
-
-// pwmChannels describes the channels: "pwmchip0/0 of 3f20c000.pwm, 1.5ms of 20ms".
-func pwmChannels(all []device.PWMChannel) []string {
-	var list []string
-	for i, ch := range all {
-		if i == maxPWMListed {
-			return append(list, fmt.Sprintf("and %d more", len(all)-i))
-		}
-		s := ch.Name
-		if ch.Device != "" {
-			s += " of " + ch.Device
-		}
-		if ch.Known && ch.Enabled {
-			s += fmt.Sprintf(", %v of %v", ch.Duty, ch.Period)
-		}
-		list = append(list, s)
+// describePWM says what a channel is: "pwmchip0/0 of 3f20c000.pwm, 1.5ms of 20ms".
+func describePWM(ch device.PWMChannel) string {
+	s := ch.Name
+	if ch.Device != "" {
+		s += " of " + ch.Device
 	}
-	return list
+	if ch.Known && ch.Enabled {
+		s += fmt.Sprintf(", %v of %v", ch.Duty, ch.Period)
+	}
+	return s
 }

@@ -60,39 +60,22 @@ func (t *spiTools) device(c *rpc.Call) (device.SPIDevice, error) {
 	if !c.Has(0) && len(free) == 1 {
 		return free[0], nil
 	}
-	have := "the board has no SPI device any more"
-	if len(all) > 0 {
-		have = "the board has " + strings.Join(spiDevices(all), ", ")
-	}
-	if !c.Has(0) {
-		return device.SPIDevice{}, errors.New(`parameter "device" is missing; ` + have)
-	}
-	return device.SPIDevice{}, &device.Error{Subject: fmt.Sprintf("SPI device %.64q", c.Str(0)), Kind: device.ErrNotFound, Hint: have}
+	return device.SPIDevice{}, notChosen(c, "device", "SPI device", fmt.Sprintf("SPI device %.64q", c.Str(0)), described(all, maxDescribed, describeSPI))
 }
 
-// maxSPIListed bounds the list of devices.
-const maxSPIListed = 16
-
-// spiDevices describes the devices: "spidev0.0 up to 500000 Hz on spi-bcm2835".
-func spiDevices(all []device.SPIDevice) []string {
-	var list []string
-	for i, d := range all {
-		if i == maxSPIListed {
-			return append(list, fmt.Sprintf("and %d more", len(all)-i))
-		}
-		s := d.Name
-		if d.MaxHz > 0 {
-			s += fmt.Sprintf(" up to %d Hz", d.MaxHz)
-		}
-		if d.Controller != "" {
-			s += " on " + d.Controller
-		}
-		if d.Owner != "" {
-			s += " in use by " + d.Owner
-		}
-		list = append(list, s)
+// describeSPI says what a device is: "spidev0.0 up to 500000 Hz on spi-bcm2835".
+func describeSPI(d device.SPIDevice) string {
+	s := d.Name
+	if d.MaxHz > 0 {
+		s += fmt.Sprintf(" up to %d Hz", d.MaxHz)
 	}
-	return list
+	if d.Controller != "" {
+		s += " on " + d.Controller
+	}
+	if d.Owner != "" {
+		s += " in use by " + d.Owner
+	}
+	return s
 }
 
 // queue is that of the device's bus: "spi0".

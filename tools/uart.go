@@ -220,15 +220,15 @@ func (t *uartTools) exchange(c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
-	length, err := upTo(c, 4, "length", 0, device.ReceiverSize)
+	length, err := bounded(c, 4, `parameter "length"`, 1, device.ReceiverSize, 0)
 	if err != nil {
 		return err
 	}
-	gap, err := upTo(c, 5, "gap_ms", 0, maxExchange)
+	gap, err := bounded(c, 5, `parameter "gap_ms"`, 1, maxExchange, 0)
 	if err != nil {
 		return err
 	}
-	timeout, err := upTo(c, 6, "timeout_ms", defaultWait.Milliseconds(), maxExchange)
+	timeout, err := bounded(c, 6, `parameter "timeout_ms"`, 1, maxExchange, defaultWait.Milliseconds())
 	if err != nil {
 		return err
 	}
@@ -260,15 +260,6 @@ func (t *uartTools) exchange(c *rpc.Call) error {
 	}
 	c.Out = append(dst, '}')
 	return nil
-}
-
-// upTo is the Integer argument i, called name, or def; it is from 1 to most.
-func upTo(c *rpc.Call, i int, name string, def, most int64) (int64, error) {
-	n := c.IntOr(i, def)
-	if c.Has(i) && (n < 1 || n > most) {
-		return 0, fmt.Errorf("parameter %q is %d; 1 to %d are allowed", name, n, most)
-	}
-	return n, nil
 }
 
 // patternsOf is the patterns of the argument until: the parts between bars.
@@ -517,7 +508,7 @@ func (t *uartTools) control(c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
-	pause, err := upTo(c, 4, "break_ms", 0, maxBreak)
+	pause, err := bounded(c, 4, `parameter "break_ms"`, 1, maxBreak, 0)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"boardhand/bench"
 )
 
 const (
@@ -89,13 +91,12 @@ func measure(dir, exe string) ([]figure, error) {
 	if err := os.WriteFile(source, plugin, 0o600); err != nil {
 		return nil, err
 	}
-	if err := command(nil, compiler, "-shared", "-fPIC", "-O2", "-Wall", "-o", c.plugin, source); err != nil {
+	if err := command(compiler, "-shared", "-fPIC", "-O2", "-Wall", "-o", c.plugin, source); err != nil {
 		return nil, err
 	}
 	if c.exe == "" {
 		c.exe = filepath.Join(dir, "boardhand")
-		target := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm", "GOARM=6"}
-		if err := command(target, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=0.1.0", "-o", c.exe, "boardhand"); err != nil {
+		if err := bench.Build(c.exe, "arm"); err != nil {
 			return nil, err
 		}
 	}
@@ -124,10 +125,9 @@ func measure(dir, exe string) ([]figure, error) {
 // as many.
 func perCall(once, twice uint64) float64 { return (float64(twice) - float64(once)) / calls }
 
-// command runs a tool to its end, with env added to the environment.
-func command(env []string, name string, args ...string) error {
+// command runs a tool to its end.
+func command(name string, args ...string) error {
 	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text)
 	}

@@ -400,10 +400,9 @@ func (d *doctor) uart() {
 	const family = "UART"
 	before := len(d.found)
 	consoles := d.consoles()
+	ports := newUART(d.roots)
 	for _, name := range d.under("class/tty") {
-		// An 8250 port that is not there has type 0.
-		gadget := strings.HasPrefix(name, "ttyGS") // this machine's own USB port
-		if !exists(d.roots.sys, "class/tty", name, "device") && !gadget || d.read("class/tty", name, "type") == "0" {
+		if !ports.isPort(name) {
 			continue
 		}
 		f := device.Finding{Family: family, Name: word(name), Detail: word(linkBase(d.roots.sys, "class/tty", name, "device/driver"))}

@@ -125,6 +125,14 @@ func groupName(r roots, gid uint32) string {
 	return number
 }
 
+// listed is the first most names for a message, and how many more there are.
+func listed(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
+
 // kernelRelease is the version of the running kernel, "6.1.0-50-arm64".
 func kernelRelease(r roots) string {
 	release, _ := readText(128, r.proc, "sys/kernel/osrelease")

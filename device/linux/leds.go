@@ -55,11 +55,8 @@ func (l *leds) check(name string) error {
 		return nil
 	}
 	e := &device.Error{Subject: fmt.Sprintf("LED %.64q", name), Kind: device.ErrNotFound, Hint: "the board has no LED any more"}
-	if n := min(len(names), 16); n > 0 {
-		e.Hint = "the board has " + strings.Join(names[:n], ", ")
-		if len(names) > n {
-			e.Hint += fmt.Sprintf(" and %d more", len(names)-n)
-		}
+	if len(names) > 0 {
+		e.Hint = "the board has " + listed(names, 16)
 	}
 	return e
 }

@@ -66,14 +66,11 @@ func (p *pwm) find(name string) (pwmAt, error) {
 	}
 	e := &device.Error{Subject: fmt.Sprintf("PWM channel %.64q", name), Kind: device.ErrNotFound, Hint: "the board has no PWM any more"}
 	if len(all) > 0 {
-		names := make([]string, min(len(all), 16))
+		names := make([]string, len(all))
 		for i := range names {
 			names[i] = all[i].name()
 		}
-		e.Hint = "the board has " + strings.Join(names, ", ")
-		if n := len(all) - len(names); n > 0 {
-			e.Hint += fmt.Sprintf(" and %d more", n)
-		}
+		e.Hint = "the board has " + listed(names, 16)
 	}
 	return pwmAt{}, e
 }

@@ -32,6 +32,7 @@ const (
 	maxPorts     = 256
 	maxProcesses = 8192
 	maxFiles     = 1024 // of one process
+	maxListed    = 12   // in an error
 )
 
 func newUART(r roots) *uart { return &uart{roots: r, open: make(map[string]*port)} }
@@ -296,21 +297,12 @@ func (u *uart) Find(name string) (string, error) {
 	case 0:
 		e := &device.Error{Subject: fmt.Sprintf("port %.128q", name), Kind: device.ErrNotFound, Hint: "this board has no serial port any more"}
 		if len(names) > 0 {
-			e.Hint = "this board has " + listed(names)
+			e.Hint = "this board has " + listed(names, maxListed)
 		}
 		return "", e
 	}
-	return "", &device.Error{Subject: fmt.Sprintf("port %.128q", name), Kind: device.ErrNotFound, Reason: "means several ports, " + listed(found),
+	return "", &device.Error{Subject: fmt.Sprintf("port %.128q", name), Kind: device.ErrNotFound, Reason: "means several ports, " + listed(found, maxListed),
 		Hint: "name one of them, or give the serial number too, as in 0403:6001:A50285BI"}
-}
-
-// listed is names for a message, of which only some are shown where there are many.
-func listed(names []string) string {
-	const most = 12
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }
 
 // Opened implements device.UART.
