@@ -1,7 +1,6 @@
 package tools
 
 import (
-
 	"boardhand/device"
 	"boardhand/rpc"
 	"boardhand/rpc/wire"
