@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"io"
 	"runtime/debug"
 	"sync"
@@ -34,7 +35,11 @@ type Conn struct {
 	inline Call                          // the call that runs on the dispatcher
 	names  map[string]string
 	err    error // of the writer, once
+	closed bool
 }
+
+// ErrClosed says that a connection was closed while it was served.
+var ErrClosed = errors.New("the connection was closed")
 
 // NewConn opens a connection whose answers go to out, several in one Write.
 func (s *Server) NewConn(out io.Writer) *Conn {
@@ -104,10 +109,12 @@ func (c *Conn) flush() {
 	}
 }
 
-// Close ends every call that still waits, without an answer.
+// Close ends every call that still waits, without an answer, and what serves the
+// connection: no further message is taken.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closed = true
 	for len(c.jobs) > 0 {
 		c.drop(c.jobs[0])
 	}

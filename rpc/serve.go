@@ -18,11 +18,25 @@ func (s *Server) Serve(in io.Reader, out io.Writer) error {
 }
 
 // ServeConn is Serve on a connection that the caller has made, so that it can
-// ask it things while it is served.
+// ask it things while it is served, or close it: then ServeConn returns ErrClosed.
 func (s *Server) ServeConn(c *Conn, in io.Reader) error {
-	fr := frame.NewReader(in, s.limits.Message)
+	return s.ServeMessages(c, frame.NewReader(in, s.limits.Message))
+}
+
+// Source is where a connection's messages come from: a *frame.Reader is one.
+type Source interface {
+	// Next waits for the next message, which is valid until the next call. An error
+	// that is a *frame.Error is a broken message, which is answered; any other, of
+	// which io.EOF is the good one, is the end.
+	Next() (msg []byte, mode frame.Mode, err error)
+	// Buffered says that Next will not wait.
+	Buffered() bool
+}
+
+// ServeMessages is ServeConn of what comes as messages already.
+func (s *Server) ServeMessages(c *Conn, in Source) error {
 	for {
-		err, lost := c.take(fr)
+		err, lost := c.take(in)
 		switch {
 		case lost != nil:
 			return lost
@@ -47,10 +61,13 @@ const maxTurn = 64
 // take waits for a message, and handles in one turn all that came with it, so that
 // their answers leave in one Write. What it returns is final: err is the end of
 // the input, lost why out takes no more.
-func (c *Conn) take(fr *frame.Reader) (err, lost error) {
-	msg, mode, err := fr.Next() // outside of the turn: it may wait
+func (c *Conn) take(in Source) (err, lost error) {
+	msg, mode, err := in.Next() // outside of the turn: it may wait
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
 	for n := 1; ; n++ {
 		if err == nil {
 			c.handle(msg, mode)
@@ -60,12 +77,12 @@ func (c *Conn) take(fr *frame.Reader) (err, lost error) {
 			return err, nil
 		}
 		switch {
-		case !fr.Buffered() || c.w.Len() > flushAt:
+		case !in.Buffered() || c.w.Len() > flushAt:
 			c.flush()
 			return nil, c.err
 		case n == maxTurn:
 			return nil, nil
 		}
-		msg, mode, err = fr.Next()
+		msg, mode, err = in.Next()
 	}
 }
