@@ -18,24 +18,30 @@ import (
 // Only package main sees both the protocol and the real hardware, and only
 // package tools both the protocol and what a board is.
 var mayImport = map[string][]string{
-	".":                          {"device", "device/boardfile", "device/linux", "device/sim", "frame/stdio", "rpc", "tools", "tools/cli"},
+	".":                          {"device", "device/boardfile", "device/linux", "device/sim", "frame/link", "frame/stdio", "frame/tty", "rpc", "rpc/line", "rpc/proxy", "tools", "tools/cli"},
 	"frame":                      {},
 	"frame/stdio":                {xsys, "unsafe"},
+	"frame/tty":                  {xsys, serial, serial + "/enumerator", "unsafe"},
+	"frame/link":                 {"frame/link/codec", msgp},
+	"frame/link/codec":           {},
 	"rpc":                        {"frame", "rpc/wire", fastjson},
+	"rpc/line":                   {"frame", "frame/link", "rpc", "rpc/wire"},
+	"rpc/proxy":                  {"frame", "frame/link", "rpc/wire"},
 	"rpc/wire":                   {},
 	"tools":                      {"rpc", "rpc/wire", "device", "tools/modbus"},
 	"tools/modbus":               {},
-	"tools/cli":                  {"device", "frame", "rpc", "rpc/wire", fastjson},
+	"tools/cli":                  {"device", "frame", "frame/link", "frame/tty", "rpc", "rpc/wire", fastjson},
 	"device":                     {},
 	"device/boardfile":           {"device/sim", toml},
 	"device/contract":            {"device"},
-	"device/linux":               {"device", "device/linux/internal/uapi", xsys, serial},
+	"device/linux":               {"device", "device/linux/internal/uapi", "frame/tty", xsys, serial},
 	"device/linux/internal/uapi": {xsys, "unsafe"},
 	"device/sim":                 {"device"},
 }
 
 const (
 	fastjson = "github.com/valyala/fastjson"
+	msgp     = "github.com/tinylib/msgp/msgp"
 	serial   = "go.bug.st/serial"
 	toml     = "github.com/BurntSushi/toml"
 	xsys     = "golang.org/x/sys/unix"
@@ -46,7 +52,7 @@ const (
 var tooMuch = []string{"net", "net/http", "crypto/tls", "text/template", "html/template", "os/exec", "encoding/json", "encoding/gob", "regexp", "log", "C"}
 
 // These do no input or output of their own.
-var pure = []string{"frame", "rpc", "rpc/wire", "tools", "device", "device/sim", "tools/modbus"}
+var pure = []string{"frame", "frame/link", "frame/link/codec", "rpc", "rpc/wire", "tools", "device", "device/sim", "tools/modbus"}
 
 var inputOutput = []string{"os", "os/signal", "syscall", "net", "os/user"}
 

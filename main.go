@@ -1,5 +1,6 @@
 // Command boardhand gives an AI client hands on a small Linux board: it speaks
-// the Model Context Protocol over standard input and output.
+// the Model Context Protocol over standard input and output, and over a serial
+// cable, at both ends of it.
 package main
 
 import (
@@ -37,7 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return cli.Version(version, stdout, stderr)
 	case "help":
 		return cli.Help(word(args), stdout, stderr)
-	case "serve", "call", "tools", "setup", "doctor":
+	case "serve", "connect", "link", "call", "tools", "setup", "doctor":
 	default:
 		return cli.Help(cmd, stdout, stderr)
 	}
@@ -63,18 +64,33 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return cli.Setup(args, exe, stdout, stderr)
 	case cmd == "doctor":
 		return doctor(f, stdout, stderr)
+	case cmd == "connect":
+		return connect(f, stderr)
+	case cmd == "link":
+		return showLink(f, stdout, stderr)
+	case cmd == "call" && f.Serial != "":
+		return overCable(f, stderr, func(b *cli.Remote) int {
+			return cli.Call(b, f.Args, f.JSON, stdio.IsTerminal(2), stdout, stderr)
+		})
+	case cmd == "tools" && f.Serial != "":
+		return overCable(f, stderr, func(b *cli.Remote) int { return cli.Tools(b, f.Args, f.JSON, stdout, stderr) })
 	}
+	stop, watching := watchSignals()
 	s, err := open(f, stderr)
 	if err != nil {
 		return cli.Fail(stderr, cli.ExitUsage, err.Error())
 	}
-	s.closeOnSignal(stderr)
+	<-watching
+	if cmd == "serve" && f.Serial != "" {
+		return serveSerial(f, s, stop, stderr)
+	}
+	s.closeOnSignal(stop, stderr)
 	switch cmd {
 	case "call":
 		return s.call(f, stdout, stderr)
 	case "tools":
 		defer s.close(stderr)
-		return cli.Tools(s.srv, f.Args, f.JSON, stdout, stderr)
+		return cli.Tools(cli.Local(s.srv), f.Args, f.JSON, stdout, stderr)
 	}
 	return s.serve(stderr)
 }
@@ -110,12 +126,10 @@ type session struct {
 	info  device.Info
 	guard *tools.Guard
 	srv   *rpc.Server
-	stop  <-chan os.Signal // what ends the process
 }
 
 // open opens the board that the flags name, with its tools on a server.
 func open(f cli.Flags, stderr io.Writer) (*session, error) {
-	stop, watching := watchSignals()
 	var wiring sim.Wiring
 	if f.Config != "" {
 		text, err := os.ReadFile(f.Config)
@@ -138,8 +152,7 @@ func open(f cli.Flags, stderr io.Writer) (*session, error) {
 	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage, Values: f.MaxValues}, func(entry string, value any, stack []byte) {
 		fmt.Fprintf(stderr, "boardhand: %s failed inside: %v\n%s", entry, value, stack)
 	})
-	<-watching
-	return &session{board, board.Info(), guard, srv, stop}, nil
+	return &session{board, board.Info(), guard, srv}, nil
 }
 
 // pick opens the board that --board names: with auto the real one, where this
@@ -178,11 +191,11 @@ func watchSignals() (stop <-chan os.Signal, watching <-chan struct{}) {
 
 // closeOnSignal ends the process in good order when it is told to stop, or when
 // the client that started it is gone, whatever the dispatcher is doing.
-func (s *session) closeOnSignal(stderr io.Writer) {
+func (s *session) closeOnSignal(stop <-chan os.Signal, stderr io.Writer) {
 	gone := stdio.ParentGone()
 	go func() {
 		select {
-		case <-s.stop:
+		case <-stop:
 		case <-gone:
 		}
 		s.close(stderr)
@@ -223,7 +236,7 @@ func (s *session) call(f cli.Flags, stdout, stderr io.Writer) int {
 	if s.info.Simulated {
 		s.warnSimulated(stderr)
 	}
-	code := cli.Call(s.srv, f.Args, f.JSON, stdio.IsTerminal(2), stdout, stderr)
+	code := cli.Call(cli.Local(s.srv), f.Args, f.JSON, stdio.IsTerminal(2), stdout, stderr)
 	for s.guard.Active() > 0 {
 		time.Sleep(time.Millisecond)
 	}

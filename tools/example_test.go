@@ -22,7 +22,7 @@ func Example() {
 		{"gpio_write", "line=GPIO17", "level=1"},
 		{"gpio_read", "lines=GPIO27"}, // it is wired to GPIO17
 	} {
-		fmt.Println("exit status", cli.Call(srv, args, true, false, os.Stdout, os.Stderr))
+		fmt.Println("exit status", cli.Call(cli.Local(srv), args, true, false, os.Stdout, os.Stderr))
 	}
 	// Output:
 	// {"line":"GPIO17","level":1,"before":{"direction":"in","level":0}}

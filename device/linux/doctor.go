@@ -16,12 +16,8 @@ import (
 	"boardhand/device"
 )
 
-// The limits of an examination, on machines that have more.
-const (
-	maxFindings      = 16   // of a family
-	maxExamined      = 8192 // that are looked at for who has a port
-	maxExaminedFiles = 256  // of one process
-)
+// The limit of an examination, on machines that have more.
+const maxFindings = 16 // of a family
 
 // Examine looks at this machine as its user. It only reads, and opens no node
 // but those of GPIO chips and I2C buses, at which opening does nothing: never a
@@ -93,7 +89,7 @@ func (d *doctor) examine() device.Diagnosis {
 	d.system()
 	diagnosis := device.Diagnosis{Info: d.info, Machine: d.machine, User: d.user, Findings: append(d.found, families...)}
 	for _, g := range d.groups {
-		diagnosis.Groups = append(diagnosis.Groups, groupName(d.roots, uint32(g)))
+		diagnosis.Groups = append(diagnosis.Groups, d.roots.tree().Group(uint32(g)))
 	}
 	slices.Sort(diagnosis.Groups)
 	diagnosis.Groups = slices.Compact(diagnosis.Groups)
@@ -225,25 +221,15 @@ func (d *doctor) inGroup(group string) bool {
 // and which terminals have a login prompt.
 func (d *doctor) processes() {
 	d.holders, d.getty = map[string]string{}, map[string]string{}
-	pids := numbered(d.roots.proc, "")
-	self := os.Getpid()
-	for _, pid := range pids[:min(len(pids), maxExamined)] {
-		if pid == self {
-			continue
-		}
-		dir := filepath.Join(d.roots.proc, strconv.Itoa(pid))
-		comm, _ := readText(64, dir, "comm")
-		who := word(comm) + " (" + strconv.Itoa(pid) + ")"
-		if strings.Contains(comm, "getty") {
-			cmdline, _ := readBytes(1024, dir, "cmdline")
-			for _, arg := range strings.Split(string(cmdline), "\x00") {
+	for p := range d.roots.tree().Processes() {
+		who := p.Name + " (" + strconv.Itoa(p.PID) + ")"
+		if strings.Contains(p.Name, "getty") {
+			for _, arg := range p.Arguments() {
 				d.getty[strings.TrimPrefix(arg, "/dev/")] = who
 			}
 		}
-		fds := entries(filepath.Join(dir, "fd"))
-		for _, fd := range fds[:min(len(fds), maxExaminedFiles)] {
-			target, _ := os.Readlink(filepath.Join(dir, "fd", fd))
-			if name, ok := strings.CutPrefix(target, "/dev/"); ok && d.holders[name] == "" {
+		for file := range p.Files() {
+			if name, ok := strings.CutPrefix(file, "/dev/"); ok && d.holders[name] == "" {
 				d.holders[name] = who
 			}
 		}
@@ -286,7 +272,7 @@ func (d *doctor) node(f device.Finding, name string, probe bool) device.Finding 
 // right is how this user gets the right to the file at path.
 func (d *doctor) right(path string) []string {
 	gid, mode := d.group(path)
-	group := groupName(d.roots, uint32(gid))
+	group := d.roots.tree().Group(uint32(gid))
 	switch {
 	case gid == 0 || mode&0o060 != 0o060:
 		return []string{"run boardhand as root, or give the node to a group with a udev rule"}
@@ -399,28 +385,26 @@ func (d *doctor) spi() {
 func (d *doctor) uart() {
 	const family = "UART"
 	before := len(d.found)
-	consoles := d.consoles()
-	ports := newUART(d.roots)
+	ports := d.roots.tree()
+	consoles := ports.Consoles()
 	for _, name := range d.under("class/tty") {
-		if !ports.isPort(name) {
+		if !ports.IsPort(name) {
 			continue
 		}
 		f := device.Finding{Family: family, Name: word(name), Detail: word(linkBase(d.roots.sys, "class/tty", name, "device/driver"))}
 		f = d.node(f, name, false)
+		argument, console := consoles[name]
 		switch {
 		case d.getty[name] != "":
 			f.Condition, f.Detail, f.Owner = device.FoundUnusable, "has a login prompt", d.getty[name]
-			f.Mend = []string{"take the getty on " + name + " out of /etc/inittab"}
-			if d.has("/run/systemd/system") {
-				f.Mend = []string{"sudo systemctl disable --now serial-getty@" + name}
-			}
-			if consoles[name] != "" {
+			f.Mend = []string{ports.FreeOfLogin(name)}
+			if console {
 				f.Detail = "has a login prompt and the kernel's messages"
-				f.Mend = append(f.Mend, d.noConsole(consoles[name])...)
+				f.Mend = append(f.Mend, ports.FreeOfConsole(argument)...)
 			}
-		case consoles[name] != "":
+		case console:
 			f.Condition, f.Detail, f.Owner = device.FoundUnusable, "has the kernel's messages", "the kernel"
-			f.Mend = d.noConsole(consoles[name])
+			f.Mend = ports.FreeOfConsole(argument)
 		case d.holders[name] != "":
 			f.Owner = d.holders[name]
 			if f.Condition == device.FoundUsable {
@@ -432,31 +416,6 @@ func (d *doctor) uart() {
 	if len(d.found) == before {
 		d.absent(family, "no serial port", "enable_uart=1", "do_serial_hw")
 	}
-}
-
-// consoles is the terminals to which the kernel writes its messages, with the
-// argument that says so.
-func (d *doctor) consoles() map[string]string {
-	text, _ := readText(8192, d.roots.proc, "cmdline")
-	found := map[string]string{}
-	for _, arg := range strings.Fields(text) {
-		if console, ok := strings.CutPrefix(arg, "console="); ok {
-			name, _, _ := strings.Cut(console, ",")
-			found[name] = word(arg)
-		}
-	}
-	return found
-}
-
-func (d *doctor) noConsole(argument string) []string {
-	where := "the boot loader's kernel command line"
-	for _, path := range []string{"/boot/firmware/cmdline.txt", "/boot/cmdline.txt"} {
-		if d.has(path) {
-			where = path
-			break
-		}
-	}
-	return []string{"take " + argument + " out of " + where, mendReboot}
 }
 
 func (d *doctor) sensors() {

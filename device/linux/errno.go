@@ -3,7 +3,6 @@
 package linux
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -99,7 +98,7 @@ func openError(r roots, path string, err error, family []meaning) error {
 	if unix.Stat(path, &st) != nil {
 		return e
 	}
-	group := groupName(r, st.Gid)
+	group := r.tree().Group(st.Gid)
 	switch {
 	case errors.Is(err, unix.EPERM): // the file's mode denies with EACCES
 		e.Hint = "a container or a security policy forbids it: pass the device in, as with docker run --device " + path
@@ -109,20 +108,6 @@ func openError(r roots, path string, err error, family []meaning) error {
 		e.Hint = fmt.Sprintf("join the group %s: sudo usermod -aG %s $USER, then log in again", group, group)
 	}
 	return e
-}
-
-// groupName is the name of a group in /etc/group, which is beside /proc, or its
-// number. (os/user would link the C library.)
-func groupName(r roots, gid uint32) string {
-	number := strconv.FormatUint(uint64(gid), 10)
-	b, _ := readBytes(1<<16, r.proc, "..", "etc", "group")
-	for line := range bytes.Lines(b) {
-		fields := strings.SplitN(strings.TrimSpace(string(line)), ":", 4)
-		if len(fields) == 4 && fields[2] == number {
-			return fields[0]
-		}
-	}
-	return number
 }
 
 // listed is the first most names for a message, and how many more there are.

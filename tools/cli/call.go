@@ -14,15 +14,19 @@ import (
 // Call runs one tool: args are its name and "name=value" for each parameter. The
 // result goes to stdout, as the tool's JSON where asJSON is set, else for a
 // person. Progress is shown on stderr where that is a terminal.
-func Call(srv *rpc.Server, args []string, asJSON, terminal bool, stdout, stderr io.Writer) int {
+func Call(b Board, args []string, asJSON, terminal bool, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return Fail(stderr, ExitUsage, `name a tool, as in "boardhand call board_info"; "boardhand tools" shows all`)
 	}
-	tool := find(srv, args[0])
+	tools, err := b.tools()
+	if err != nil {
+		return Fail(stderr, ExitFailed, err.Error())
+	}
+	tool := find(tools, args[0])
 	if tool == nil {
 		return Fail(stderr, ExitUsage, noTool(args[0]))
 	}
-	request, err := appendCall(nil, tool, args[1:], srv.Catalogue().Version, terminal)
+	request, err := appendCall(nil, tool, args[1:], b.version(), terminal)
 	if err != nil {
 		return Fail(stderr, ExitUsage, err.Error())
 	}
@@ -34,7 +38,7 @@ func Call(srv *rpc.Server, args []string, asJSON, terminal bool, stdout, stderr 
 			_, _ = io.WriteString(stderr, "\r"+tool.Name+": "+progressText(params)+eraseToEnd)
 		}
 	}
-	result, err := exchange(srv, request, progress)
+	result, err := exchange(b, request, progress)
 	if shown {
 		_, _ = io.WriteString(stderr, "\r"+eraseToEnd)
 	}
@@ -68,8 +72,7 @@ func progressText(params *fastjson.Value) string {
 	return s
 }
 
-func find(srv *rpc.Server, name string) *rpc.Tool {
-	tools := srv.Catalogue().Tools
+func find(tools []rpc.Tool, name string) *rpc.Tool {
 	for i := range tools {
 		if tools[i].Name == name {
 			return &tools[i]

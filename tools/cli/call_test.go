@@ -84,7 +84,7 @@ ADDRESS
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			status := Call(server(), strings.Fields(tt.args), tt.json, tt.terminal, &stdout, &stderr)
+			status := Call(Local(server()), strings.Fields(tt.args), tt.json, tt.terminal, &stdout, &stderr)
 			want(t, status, tt.status, stdout.String(), tt.stdout, stderr.String(), tt.stderr)
 		})
 	}
@@ -118,7 +118,7 @@ func TestCallSendsEachTypeAsItsJSON(t *testing.T) {
 		"data=0a ff":     `"0a ff"`,
 	} {
 		t.Run(arg, func(t *testing.T) {
-			b, err := appendCall(nil, find(srv, "echo"), []string{arg}, "1", false)
+			b, err := appendCall(nil, find(srv.Catalogue().Tools, "echo"), []string{arg}, "1", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,11 +138,11 @@ func FuzzCall(f *testing.F) {
 	srv := server()
 	f.Fuzz(func(t *testing.T, tool, a, b string) {
 		var stdout, stderr bytes.Buffer
-		status := Call(srv, []string{tool, a, b}, false, false, &stdout, &stderr)
+		status := Call(Local(srv), []string{tool, a, b}, false, false, &stdout, &stderr)
 		if (status == ExitOK) != (stderr.Len() == 0) || (status == ExitOK) == (stdout.Len() == 0) {
 			t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
 		}
-		if tool := find(srv, tool); tool != nil {
+		if tool := find(srv.Catalogue().Tools, tool); tool != nil {
 			if request, err := appendCall(nil, tool, []string{a, b}, "1", true); err == nil {
 				if err := wire.Scan(request, wire.DefaultLimits); err != nil && !strings.Contains(err.Error(), "more than") {
 					t.Errorf("request %q: %v", request, err)

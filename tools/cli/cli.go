@@ -25,8 +25,13 @@ const (
 // Fail says on stderr what went wrong, in the form that all of boardhand's own
 // errors have, and returns status.
 func Fail(stderr io.Writer, status int, text string) int {
-	_, _ = io.WriteString(stderr, "boardhand: "+printable(text)+"\n")
+	Say(stderr, "boardhand", text)
 	return status
+}
+
+// Say writes a line about what goes on, of whom it is.
+func Say(stderr io.Writer, who, text string) {
+	_, _ = io.WriteString(stderr, who+": "+printable(text)+"\n")
 }
 
 // emit writes a command's output in one piece.

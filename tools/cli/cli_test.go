@@ -118,8 +118,10 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	for name, run := range map[string]func(stderr *bytes.Buffer) int{
-		"call":    func(e *bytes.Buffer) int { return Call(server(), []string{"gpio_list"}, false, false, broken{}, e) },
-		"tools":   func(e *bytes.Buffer) int { return Tools(server(), nil, true, broken{}, e) },
+		"call": func(e *bytes.Buffer) int {
+			return Call(Local(server()), []string{"gpio_list"}, false, false, broken{}, e)
+		},
+		"tools":   func(e *bytes.Buffer) int { return Tools(Local(server()), nil, true, broken{}, e) },
 		"setup":   func(e *bytes.Buffer) int { return Setup(nil, "/bin/boardhand", broken{}, e) },
 		"help":    func(e *bytes.Buffer) int { return Help("", broken{}, e) },
 		"version": func(e *bytes.Buffer) int { return Version("1", broken{}, e) },

@@ -11,22 +11,48 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// exchange sends one request and returns its answer. The request passes the same
-// checks as one from a client. progress, which may be nil, is told of each
-// progress notification's params until the answer is there.
-func exchange(srv *rpc.Server, request []byte, progress func(params *fastjson.Value)) (*fastjson.Value, error) {
+// Board is whom a command asks: Local or a Remote.
+type Board interface {
+	// tools are what it offers.
+	tools() ([]rpc.Tool, error)
+	// version is this program's.
+	version() string
+	// ask gives the answer to one request. progress, which may be nil, is told of each
+	// progress notification's params until the answer is there.
+	ask(request []byte, progress func(params *fastjson.Value)) (answer []byte, err error)
+}
+
+// Local is the board of this machine, or the simulated one. A request passes the same
+// checks as one from a client.
+func Local(srv *rpc.Server) Board { return local{srv} }
+
+type local struct{ srv *rpc.Server }
+
+func (l local) tools() ([]rpc.Tool, error) { return l.srv.Catalogue().Tools, nil }
+func (l local) version() string            { return l.srv.Catalogue().Version }
+
+func (l local) ask(request []byte, progress func(params *fastjson.Value)) ([]byte, error) {
 	in := inbox{progress: progress}
-	c := srv.NewConn(&in)
+	c := l.srv.NewConn(&in)
 	defer c.Close()
 	c.Handle(request, frame.Newline)
 	c.Wait()
 	if err := c.Flush(); err != nil {
 		return nil, err
 	}
-	if in.answer == nil {
+	return in.answer, nil
+}
+
+// exchange sends one request and gives the result that answers it.
+func exchange(b Board, request []byte, progress func(params *fastjson.Value)) (*fastjson.Value, error) {
+	answer, err := b.ask(request, progress)
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
 		return nil, errors.New("the server gave no answer")
 	}
-	v, err := fastjson.ParseBytes(in.answer)
+	v, err := fastjson.ParseBytes(answer)
 	if err != nil {
 		return nil, errors.New("the server's answer is no JSON")
 	}
@@ -48,15 +74,20 @@ func (in *inbox) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
-		v, err := in.parser.ParseBytes(line)
-		switch {
-		case err != nil || !v.Exists("method"):
-			in.answer = append([]byte(nil), line...)
-		case in.progress != nil && string(v.GetStringBytes("method")) == "notifications/progress":
-			in.progress(v.Get("params"))
-		}
+		in.take(line)
 	}
 	return len(p), nil
+}
+
+// take takes one message: the answer, or a notification on the way to it.
+func (in *inbox) take(msg []byte) {
+	v, err := in.parser.ParseBytes(msg)
+	switch {
+	case err != nil || !v.Exists("method"):
+		in.answer = append([]byte(nil), msg...)
+	case in.progress != nil && string(v.GetStringBytes("method")) == "notifications/progress":
+		in.progress(v.Get("params"))
+	}
 }
 
 // openRequest opens a request of the newest revision up to the members of its

@@ -15,27 +15,38 @@ type Flags struct {
 	Config     string   // path of a board file, or empty
 	MaxMessage int      // serve, setup: bytes of the longest message taken
 	MaxValues  int      // serve, setup: JSON values in one message
-	JSON       bool     // call, tools, doctor: print JSON
+	Serial     string   // the serial port: --serial, or the word after connect and link; empty: none, or any
+	Baud       int      // of the serial port, in bits per second; 0: to be chosen
+	JSON       bool     // call, tools, link, doctor: print JSON
 	Help       bool     // -h was given: print Help and exit with ExitOK
 	Args       []string // what is no flag, in order
 }
 
-// ParseFlags reads the arguments that follow a command's name: "serve", "call",
-// "tools", "doctor" or "setup". Flags may stand anywhere before a "--", with one dash or two, as
-// "--board sim" or "--board=sim". The error is for Fail with ExitUsage.
+// ParseFlags reads the arguments that follow a command's name: "serve", "connect",
+// "link", "call", "tools", "doctor" or "setup". Flags may stand anywhere before a
+// "--", with one dash or two, as "--board sim" or "--board=sim". The error is for
+// Fail with ExitUsage.
 func ParseFlags(command string, args []string) (Flags, error) {
 	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage, MaxValues: wire.DefaultLimits.Values}
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
-	set.StringVar(&f.Board, "board", f.Board, "")
-	if command != "doctor" {
-		set.StringVar(&f.Config, "config", "", "")
+	dials := command == "connect" || command == "link" // the board at the other end of a cable
+	if !dials {
+		set.StringVar(&f.Board, "board", f.Board, "")
 	}
-	if command == "serve" || command == "setup" {
+	if !dials && command != "doctor" {
+		set.StringVar(&f.Config, "config", "", "")
+		set.StringVar(&f.Serial, "serial", "", "")
+	}
+	if command != "doctor" {
+		set.IntVar(&f.Baud, "baud", 0, "")
+	}
+	switch command {
+	case "serve", "setup":
 		set.IntVar(&f.MaxMessage, "max-message", f.MaxMessage, "")
 		set.IntVar(&f.MaxValues, "max-values", f.MaxValues, "")
-	} else {
+	case "call", "tools", "link", "doctor":
 		set.BoolVar(&f.JSON, "json", false, "")
 	}
 	for {
@@ -57,7 +68,22 @@ func ParseFlags(command string, args []string) (Flags, error) {
 		f.Args = append(f.Args, rest[0])
 		args = rest[1:]
 	}
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if dials && len(f.Args) > 0 {
+		f.Serial, f.Args = f.Args[0], f.Args[1:]
+		given["serial"] = true
+	}
 	switch {
+	case given["serial"] && f.Serial == "":
+		return f, &usageError{command, `the serial port is ""; name one, such as /dev/ttyUSB0`}
+	case given["baud"] && (f.Baud < minBaud || f.Baud > maxBaud):
+		return f, &usageError{command, "--baud is " + strconv.Itoa(f.Baud) + "; it must be from " +
+			strconv.Itoa(minBaud) + " to " + strconv.Itoa(maxBaud)}
+	case given["baud"] && f.Serial == "" && !dials:
+		return f, &usageError{command, "--baud is of a serial port; name it with --serial"}
+	case f.Serial != "" && (command == "call" || command == "tools") && (given["board"] || given["config"]):
+		return f, &usageError{command, "--serial is the board at the other end of a cable, which has its own --board and --config"}
 	case f.Board != "auto" && f.Board != "linux" && f.Board != "sim":
 		return f, &usageError{command, "--board is " + strconv.Quote(f.Board) + "; it must be auto, linux or sim"}
 	case f.MaxMessage < minMessage || f.MaxMessage > maxMessage:
@@ -66,6 +92,8 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	case f.MaxValues < minValues || f.MaxValues > maxValues:
 		return f, &usageError{command, "--max-values is " + strconv.Itoa(f.MaxValues) + "; it must be from " +
 			strconv.Itoa(minValues) + " to " + strconv.Itoa(maxValues)}
+	case dials && len(f.Args) > 0:
+		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is one word too many; name one serial port"}
 	case (command == "serve" || command == "doctor") && len(f.Args) > 0:
 		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and " + command + " takes nothing else"}
 	}
@@ -84,6 +112,13 @@ const (
 const (
 	minValues = 64
 	maxValues = 1 << 20
+)
+
+// The bounds of --baud, in bits per second: slower, a list takes minutes; faster,
+// no serial port goes.
+const (
+	minBaud = 1200
+	maxBaud = 12_000_000
 )
 
 // usageError says what is wrong with a command line and where to look.

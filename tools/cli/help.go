@@ -18,17 +18,28 @@ Examples:
   boardhand tools                           list what the board can do
   boardhand call board_info                 run one tool by hand
   boardhand call gpio_list --board sim      the same on a simulated board
+  boardhand connect                         work a board at the end of a cable
 
 Commands:
-  serve    speak MCP on standard input and output; the default
+  serve    speak MCP on standard input and output, the default, or a serial port
+  connect  serve the board at the other end of a serial cable
+  link     show the state of a serial cable
   call     run one tool and print its result
   tools    list the tools, or show one
-  setup    print the entry for a client's configuration
+  setup    print the entry for a client's configuration, or a systemd unit
   doctor   look what of this machine can be used, and how to mend the rest
   version  print the version
   help     print this, or the help of a command
 
 "boardhand COMMAND -h" shows a command's flags.
+`
+
+// cable is the flags of a command whose board may be at the end of a cable.
+const cable = `  --serial DEV         the board at the other end of the cable on this port
+` + cableBaud
+
+const cableBaud = `  --baud N             of the port, from 1200 to 12000000; without it 115200 and
+                       other usual ones are tried
 `
 
 const boardFlags = `  --board BOARD        auto, linux or sim; auto takes the real board where there
@@ -40,18 +51,58 @@ const boardFlags = `  --board BOARD        auto, linux or sim; auto takes the re
 func help(command string) string {
 	switch command {
 	case "serve":
-		return `Speak MCP on standard input and output, for a client that starts boardhand.
+		return `Speak MCP on standard input and output, for a client that starts boardhand, or
+on a serial port, for "boardhand connect" or a script at the cable's other end.
 
 Examples:
   boardhand
   boardhand serve --board sim
   boardhand serve --config board.toml
+  boardhand serve --serial /dev/ttyAMA0 --baud 115200
 
 Flags:
 ` + boardFlags +
-			`  --max-message BYTES  the longest message taken; ` + strconv.Itoa(rpc.DefaultMessage) + `
+			`  --serial DEV         serve on this port, such as /dev/ttyAMA0 or /dev/ttyGS0
+  --baud N             of the port, from 1200 to 12000000; 115200
+  --max-message BYTES  the longest message taken; ` + strconv.Itoa(rpc.DefaultMessage) + `
   --max-values N       the most JSON values in one message; ` + strconv.Itoa(wire.DefaultLimits.Values) + `
 `
+	case "connect":
+		return `Serve MCP on standard input and output for the board at the other end of a
+serial cable, where "boardhand serve --serial" runs. It lives through noise,
+unplugging and the board's restarts.
+
+Examples:
+  boardhand connect
+  boardhand connect /dev/ttyUSB0 --baud 921600
+  boardhand connect COM3
+  boardhand setup claude-code --serial /dev/ttyUSB0
+
+Usage:
+  boardhand connect [DEV] [flags]
+
+Without DEV the USB serial ports are looked at, and the one whose board answers
+is taken. To look opens a port, which pulses its DTR line: some devices start
+anew.
+
+Flags:
+` + cableBaud
+	case "link":
+		return `Show the state of the serial cable to a board: round trip, bytes saved, errors.
+
+Examples:
+  boardhand link
+  boardhand link /dev/ttyUSB0 --json
+
+Usage:
+  boardhand link [DEV] [flags]
+
+DEV is as in "boardhand connect". Exit status: 0 done, 1 no board answers,
+2 wrong usage.
+
+Flags:
+  --json               print it as JSON
+` + cableBaud
 	case "call":
 		return `Run one tool and print its result.
 
@@ -59,6 +110,7 @@ Examples:
   boardhand call board_info
   boardhand call gpio_read lines=GPIO17,GPIO27
   boardhand call i2c_scan bus=1 --json
+  boardhand call board_info --serial /dev/ttyUSB0
 
 Usage:
   boardhand call TOOL [NAME=VALUE ...] [flags]
@@ -68,7 +120,7 @@ parameters. Exit status: 0 done, 1 the tool failed, 2 wrong usage.
 
 Flags:
   --json               print the result as JSON
-` + boardFlags
+` + boardFlags + cable
 	case "tools":
 		return `List the tools, or show one with its parameters, its result and an example.
 
@@ -82,21 +134,29 @@ Usage:
 
 Flags:
   --json               print what a client gets, as JSON
-` + boardFlags
+` + boardFlags + cable
 	case "setup":
-		return `Print the entry for a client's configuration. The entry goes to standard output,
-and where to paste it to standard error.
+		return `Print the entry for a client's configuration, or the systemd unit of a board
+that serves on a serial port. It goes to standard output, and what to do with it
+to standard error.
 
 Examples:
   boardhand setup claude-code
   boardhand setup cursor --board sim
   boardhand setup vscode > .vscode/mcp.json
+  boardhand setup claude-code --serial /dev/ttyUSB0   for "boardhand connect"
+  boardhand setup systemd --serial /dev/ttyAMA0       for the board
 
 Usage:
   boardhand setup CLIENT [flags of serve]
+  boardhand setup CLIENT --serial DEV [--baud N]
+  boardhand setup systemd [--serial DEV] [flags of serve]
 
 Clients:
   ` + clientNames() + `
+
+Without --serial, systemd's unit has the first port that this machine has: a USB
+gadget's, or else one of its own.
 `
 	case "doctor":
 		return `Look at this machine as the present user: which interfaces are there, which can

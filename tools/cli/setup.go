@@ -61,9 +61,9 @@ var clients = []client{
 }
 
 // Setup prints the entry for a client's configuration to stdout, ready to paste
-// or to redirect into a file, and where it goes to stderr. args are the client's
-// name and flags for serve, not yet parsed. exe is the absolute path of this
-// program. Without a client it lists them.
+// or to redirect into a file, and where it goes to stderr; for "systemd" it is the
+// unit of a service. args are the client's name and flags for serve, not yet
+// parsed. exe is the absolute path of this program. Without a client it lists them.
 func Setup(args []string, exe string, stdout, stderr io.Writer) int {
 	f, err := ParseFlags("setup", args)
 	switch {
@@ -76,18 +76,36 @@ func Setup(args []string, exe string, stdout, stderr io.Writer) int {
 	case len(f.Args) > 1:
 		return Fail(stderr, ExitUsage, `name one client; see "boardhand setup -h"`)
 	}
+	if f.Args[0] == systemd {
+		return setupSystemd(&f, exe, stdout, stderr)
+	}
 	c := findClient(f.Args[0])
 	if c == nil {
 		status := Fail(stderr, ExitUsage, "there is no client "+strconv.Quote(f.Args[0])+"; there are:")
 		_, _ = stderr.Write(appendClients(nil))
 		return status
 	}
-	serve, err := serveArgs(&f)
+	start, err := serveArgs(&f)
 	if err != nil {
 		return Fail(stderr, ExitFailed, err.Error())
 	}
-	_, _ = stderr.Write(c.appendAdvice(nil, exe, serve))
-	return emit(stdout, stderr, c.appendEntry(nil, exe, serve))
+	if f.Serial != "" {
+		if len(start) > 1 {
+			return Fail(stderr, ExitUsage, start[1]+` is for the board's own "boardhand serve"; see "boardhand setup -h"`)
+		}
+		start = append([]string{"connect"}, portArgs(nil, &f)...)
+	}
+	_, _ = stderr.Write(c.appendAdvice(nil, exe, start))
+	return emit(stdout, stderr, c.appendEntry(nil, exe, start))
+}
+
+// portArgs appends the serial port, with its speed where that is given.
+func portArgs(args []string, f *Flags) []string {
+	args = append(args, f.Serial)
+	if f.Baud != 0 {
+		args = append(args, "--baud", strconv.Itoa(f.Baud))
+	}
+	return args
 }
 
 func findClient(name string) *client {
@@ -100,10 +118,11 @@ func findClient(name string) *client {
 }
 
 func appendClients(dst []byte) []byte {
-	rows := make([][]string, len(clients))
+	rows := make([][]string, len(clients), len(clients)+1)
 	for i := range clients {
 		rows[i] = []string{"boardhand setup " + clients[i].name, clients[i].title}
 	}
+	rows = append(rows, []string{"boardhand setup " + systemd, "a service of this board, on a serial port"})
 	return appendColumns(dst, rows)
 }
 

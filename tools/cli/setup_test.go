@@ -74,12 +74,33 @@ If the file has "servers" already, add only the "boardhand" part to it.
 For all workspaces, run "MCP: Open User Configuration" and paste it there.
 
 `},
+		{name: "gemini-cli, over a cable", args: []string{"gemini-cli", "--serial", "/dev/ttyUSB0", "--baud", "921600"}, exe: "/b", stdout: `
+{
+  "mcpServers": {
+    "boardhand": {
+      "command": "/b",
+      "args": ["connect", "/dev/ttyUSB0", "--baud", "921600"]
+    }
+  }
+}
+`, stderr: `
+Paste this into Gemini CLI's configuration:
+  ~/.gemini/settings.json              for all projects
+  %USERPROFILE%\.gemini\settings.json  the same on Windows
+  .gemini/settings.json                for one project
+If the file has "mcpServers" already, add only the "boardhand" part to it.
+Start gemini again; /mcp shows the server.
+
+`},
+		{name: "a board's flag at the other end of a cable", args: []string{"cursor", "--serial", "COM3", "--board", "sim"}, status: 2,
+			stderr: "boardhand: --board is for the board's own \"boardhand serve\"; see \"boardhand setup -h\"\n"},
 		{name: "no client", stdout: `
 boardhand setup claude-code     Claude Code
 boardhand setup claude-desktop  Claude Desktop
 boardhand setup vscode          VS Code
 boardhand setup cursor          Cursor
 boardhand setup gemini-cli      Gemini CLI
+boardhand setup systemd         a service of this board, on a serial port
 `},
 		{name: "an unknown client", args: []string{"emacs"}, status: 2, stderr: `
 boardhand: there is no client "emacs"; there are:
@@ -88,6 +109,7 @@ boardhand setup claude-desktop  Claude Desktop
 boardhand setup vscode          VS Code
 boardhand setup cursor          Cursor
 boardhand setup gemini-cli      Gemini CLI
+boardhand setup systemd         a service of this board, on a serial port
 `},
 		{name: "a flag that serve lacks", args: []string{"cursor", "--bord", "sim"}, status: 2,
 			stderr: "boardhand: flag provided but not defined: -bord; see \"boardhand setup -h\"\n"},
@@ -157,6 +179,8 @@ func TestParseFlags(t *testing.T) {
 		want                string // Args
 		board               string
 		json, help          bool
+		serial              string
+		baud                int
 		err                 string
 	}{
 		{name: "nothing", command: "call", board: "auto"},
@@ -171,6 +195,19 @@ func TestParseFlags(t *testing.T) {
 		{name: "a value limit too small", command: "serve", args: "--max-values 1", err: `--max-values is 1; it must be from 64 to 1048576; see "boardhand serve -h"`},
 		{name: "a message limit too small", command: "serve", args: "--max-message 0", err: `--max-message is 0; it must be from 1024 to 536870912 bytes; see "boardhand serve -h"`},
 		{name: "a word after serve", command: "serve", args: "sim", err: `"sim" is no flag, and serve takes nothing else; see "boardhand serve -h"`},
+		{name: "a port", command: "serve", args: "--serial /dev/ttyAMA0 --baud 9600", board: "auto", serial: "/dev/ttyAMA0", baud: 9600},
+		{name: "a port as a word", command: "connect", args: "/dev/ttyUSB0 --baud 12000000", board: "auto", serial: "/dev/ttyUSB0", baud: 12000000},
+		{name: "no port", command: "connect", args: "--baud 1200", board: "auto", baud: 1200},
+		{name: "a state as JSON", command: "link", args: "COM3 --json", board: "auto", serial: "COM3", json: true},
+		{name: "a call over a cable", command: "call", args: "scan bus=1 --serial COM3", want: "scan bus=1", board: "auto", serial: "COM3"},
+		{name: "too slow", command: "connect", args: "--baud 1199", err: `--baud is 1199; it must be from 1200 to 12000000; see "boardhand connect -h"`},
+		{name: "too fast", command: "tools", args: "--serial COM3 --baud 12000001", err: `--baud is 12000001; it must be from 1200 to 12000000; see "boardhand tools -h"`},
+		{name: "no number", command: "connect", args: "--baud fast", err: `invalid value "fast" for flag -baud: parse error; see "boardhand connect -h"`},
+		{name: "a speed without a port", command: "serve", args: "--baud 9600", err: `--baud is of a serial port; name it with --serial; see "boardhand serve -h"`},
+		{name: "an empty port", command: "serve", args: "--serial=", err: `the serial port is ""; name one, such as /dev/ttyUSB0; see "boardhand serve -h"`},
+		{name: "two ports", command: "connect", args: "COM3 COM4", err: `"COM4" is one word too many; name one serial port; see "boardhand connect -h"`},
+		{name: "a board at the other end", command: "call", args: "scan --serial COM3 --board sim", err: `--serial is the board at the other end of a cable, which has its own --board and --config; see "boardhand call -h"`},
+		{name: "a board of connect", command: "connect", args: "--board sim", err: `flag provided but not defined: -board; see "boardhand connect -h"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := ParseFlags(tt.command, strings.Fields(tt.args))
@@ -180,7 +217,8 @@ func TestParseFlags(t *testing.T) {
 				}
 				return
 			}
-			if got := strings.Join(f.Args, " "); got != tt.want || f.Board != tt.board || f.JSON != tt.json || f.Help != tt.help {
+			if got := strings.Join(f.Args, " "); got != tt.want || f.Board != tt.board || f.JSON != tt.json || f.Help != tt.help ||
+				f.Serial != tt.serial || f.Baud != tt.baud {
 				t.Errorf("got %+v", f)
 			}
 		})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -14,18 +15,22 @@ import (
 // Tools shows the tools, or the one that args names with its parameters, its
 // result and an example. Where asJSON is set it prints what a client gets from
 // tools/list: the array, or the one tool's object.
-func Tools(srv *rpc.Server, args []string, asJSON bool, stdout, stderr io.Writer) int {
-	var tool *rpc.Tool
-	switch {
-	case len(args) > 1:
+func Tools(b Board, args []string, asJSON bool, stdout, stderr io.Writer) int {
+	if len(args) > 1 {
 		return Fail(stderr, ExitUsage, `name one tool, or none; see "boardhand tools -h"`)
-	case len(args) == 1:
-		if tool = find(srv, args[0]); tool == nil {
+	}
+	tools, err := b.tools()
+	if err != nil {
+		return Fail(stderr, ExitFailed, err.Error())
+	}
+	var tool *rpc.Tool
+	if len(args) == 1 {
+		if tool = find(tools, args[0]); tool == nil {
 			return Fail(stderr, ExitUsage, noTool(args[0]))
 		}
 	}
 	if asJSON {
-		out, err := toolsJSON(srv, tool)
+		out, err := toolsJSON(b, tool)
 		if err != nil {
 			return Fail(stderr, ExitFailed, err.Error())
 		}
@@ -34,34 +39,54 @@ func Tools(srv *rpc.Server, args []string, asJSON bool, stdout, stderr io.Writer
 	if tool != nil {
 		return emit(stdout, stderr, appendTool(nil, tool))
 	}
-	return emit(stdout, stderr, appendTools(nil, srv.Catalogue().Tools))
+	return emit(stdout, stderr, appendTools(nil, tools))
 }
 
 // toolsJSON asks for all pages of tools/list.
-func toolsJSON(srv *rpc.Server, only *rpc.Tool) ([]byte, error) {
+func toolsJSON(b Board, only *rpc.Tool) ([]byte, error) {
 	out := []byte{'['}
-	for cursor := ""; ; {
+	var one []byte
+	err := eachTool(b, func(item *fastjson.Value) {
+		if only == nil {
+			out = item.MarshalTo(wire.AppendSep(out))
+		} else if one == nil && string(item.GetStringBytes("name")) == only.Name {
+			one = item.MarshalTo(nil)
+		}
+	})
+	if one != nil {
+		out = one
+	} else {
+		out = append(out, ']')
+	}
+	return out, err
+}
+
+// maxPages is how many pages a list may have: a board that names ever another one is
+// not asked for ever.
+const maxPages = 64
+
+// eachTool visits the tools that a board lists, which are valid during the visit.
+func eachTool(b Board, visit func(item *fastjson.Value)) error {
+	cursor := ""
+	for range maxPages {
 		request := openRequest(nil, "tools/list", "", false)
 		if cursor != "" {
 			request = wire.AppendString(wire.AppendKey(request, "cursor"), cursor)
 		}
-		result, err := exchange(srv, closeRequest(request), nil)
+		result, err := exchange(b, closeRequest(request), nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, item := range result.GetArray("tools") {
-			if only == nil {
-				out = item.MarshalTo(wire.AppendSep(out))
-			} else if string(item.GetStringBytes("name")) == only.Name {
-				return item.MarshalTo(nil), nil
-			}
+			visit(item)
 		}
 		next := result.Get("nextCursor")
 		if next == nil || next.Type() != fastjson.TypeString {
-			return append(out, ']'), nil
+			return nil
 		}
 		cursor = string(next.GetStringBytes())
 	}
+	return errors.New("the list of tools has more than " + strconv.Itoa(maxPages) + " pages")
 }
 
 func appendTools(dst []byte, tools []rpc.Tool) []byte {

@@ -95,7 +95,7 @@ Example:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			status := Tools(server(), strings.Fields(tt.args), false, &stdout, &stderr)
+			status := Tools(Local(server()), strings.Fields(tt.args), false, &stdout, &stderr)
 			want(t, status, tt.status, stdout.String(), tt.stdout, stderr.String(), tt.stderr)
 		})
 	}
@@ -105,8 +105,8 @@ func TestEveryExampleIsACallThatTheServerTakes(t *testing.T) {
 	srv := server()
 	for _, name := range []string{"board_info", "gpio_list", "gpio_write", "echo", "scan"} {
 		var stdout, stderr bytes.Buffer
-		args := strings.Fields(example(find(srv, name)))[2:]
-		if status := Call(srv, args, false, false, &stdout, &stderr); status != ExitOK {
+		args := strings.Fields(example(find(srv.Catalogue().Tools, name)))[2:]
+		if status := Call(Local(srv), args, false, false, &stdout, &stderr); status != ExitOK {
 			t.Errorf("%v: status %d, %s", args, status, &stderr)
 		}
 	}
@@ -115,13 +115,13 @@ func TestEveryExampleIsACallThatTheServerTakes(t *testing.T) {
 func TestToolsWithoutHardware(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	srv := rpc.NewServer(rpc.Catalogue{Name: "boardhand"}, rpc.Limits{}, nil)
-	want(t, Tools(srv, nil, false, &stdout, &stderr), ExitOK,
+	want(t, Tools(Local(srv), nil, false, &stdout, &stderr), ExitOK,
 		stdout.String(), "This board has no hardware that a tool could use.\n", stderr.String(), "")
 }
 
 func TestToolsJSONHoldsAllPages(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if status := Tools(server(), nil, true, &stdout, &stderr); status != ExitOK {
+	if status := Tools(Local(server()), nil, true, &stdout, &stderr); status != ExitOK {
 		t.Fatal(stderr.String())
 	}
 	var all []struct {
@@ -142,7 +142,7 @@ func TestToolsJSONHoldsAllPages(t *testing.T) {
 	}
 	var one struct{ Name string }
 	stdout.Reset()
-	Tools(server(), []string{"elicits"}, true, &stdout, &stderr)
+	Tools(Local(server()), []string{"elicits"}, true, &stdout, &stderr)
 	if err := json.Unmarshal(stdout.Bytes(), &one); err != nil || one.Name != "elicits" {
 		t.Errorf("%s: %v", &stdout, err)
 	}
