@@ -5,7 +5,7 @@ GOFLAGS_BOARD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 SHELL := bash
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test race lint bench bench-peers bench-peers-check bench-arm pgo board test-clients test-schema test-boards test-arm fuzz clean
+.PHONY: help build demo test race lint bench bench-peers bench-peers-check bench-arm bench-link bench-link-check soak soak-short pgo board test-clients test-schema test-boards test-arm fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -39,6 +39,18 @@ bench-peers-check: build ## the same, shorter; fails when a budget is exceeded
 
 bench-arm: ## instructions of a call on ARMv6, counted in an emulator (needs qemu-user and gcc)
 	go run ./bench/arm -check $(ARM)
+
+bench-link: build ## calls and goodput over a serial line at three speeds, beside plain JSON
+	go run ./bench/cable/speed -exe ./boardhand
+
+bench-link-check: build ## the same, shorter; fails when a budget is exceeded
+	go run ./bench/cable/speed -exe ./boardhand -bauds 9600,115200 -check
+
+soak: build ## 100,000 calls over a cable with every fault (ten minutes and more)
+	go run ./bench/cable/soak -exe ./boardhand
+
+soak-short: build ## the same, 3,000 calls
+	go run ./bench/cable/soak -exe ./boardhand -calls 3000 -phase 1s
 
 pgo: ## default.pgo anew, the profile that go build optimises by
 	@mkdir -p dist

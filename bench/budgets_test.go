@@ -36,6 +36,13 @@ var measures = map[string]func(t *testing.T) float64{
 	"memory.growth_1m_kib":  growth(1_000_000),
 	"memory.growth_10m_kib": growth(10_000_000),
 	"memory.peak_lists_kib": peakAfterLists,
+
+	"link.bytes_call":       bytesPerCall(false),
+	"link.bytes_answer":     bytesPerCall(true),
+	"link.bytes_known_list": bytesOfList(true),
+	"link.bytes_first_list": bytesOfList(false),
+	"link.allocs":           allocsPerMessage,
+	"link.buffers_kib":      linkBuffers,
 }
 
 func TestBudgets(t *testing.T) {
@@ -45,7 +52,7 @@ func TestBudgets(t *testing.T) {
 	}
 	budgeted := map[string]bool{}
 	for _, b := range budgets {
-		if slices.ContainsFunc([]string{"peers.", "arm.", "boards."}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
+		if slices.ContainsFunc([]string{"peers.", "arm.", "boards.", "link.time."}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
 			continue
 		}
 		budgeted[b.Name] = true

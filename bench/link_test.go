@@ -1,0 +1,362 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"boardhand/frame/link"
+	"boardhand/rpc"
+	"boardhand/rpc/line"
+	"boardhand/rpc/proxy"
+)
+
+// uart is one end of a line without faults: bytes arrive in small pieces, each when
+// its last byte has passed. With baud 0 they arrive at once.
+type uart struct {
+	baud   int
+	in     *way
+	out    *way
+	closed chan struct{}
+}
+
+// way is one direction.
+type way struct {
+	pieces  chan piece
+	free    time.Time // when the last byte has passed
+	carried int
+	rest    []byte
+}
+
+type piece struct {
+	at time.Time
+	b  []byte
+}
+
+const pieceSize = 16
+
+func newLine(baud int) (host, board *uart) {
+	toBoard, toHost := &way{pieces: make(chan piece, 4096)}, &way{pieces: make(chan piece, 4096)}
+	return &uart{baud, toHost, toBoard, make(chan struct{})}, &uart{baud, toBoard, toHost, make(chan struct{})}
+}
+
+func (u *uart) Read(p []byte) (int, error) {
+	for len(u.in.rest) == 0 {
+		select {
+		case next := <-u.in.pieces:
+			time.Sleep(time.Until(next.at))
+			u.in.rest = next.b
+		case <-u.closed:
+			return 0, io.ErrClosedPipe
+		}
+	}
+	n := copy(p, u.in.rest)
+	u.in.rest = u.in.rest[n:]
+	return n, nil
+}
+
+func (u *uart) Write(p []byte) (int, error) {
+	w := u.out
+	if now := time.Now(); w.free.Before(now) {
+		w.free = now
+	}
+	w.carried += len(p)
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), pieceSize)
+		if u.baud > 0 {
+			w.free = w.free.Add(time.Duration(n) * 10 * time.Second / time.Duration(u.baud))
+		}
+		select {
+		case w.pieces <- piece{w.free, bytes.Clone(rest[:n])}:
+		case <-u.closed:
+			return 0, io.ErrClosedPipe
+		}
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+func (u *uart) Close() error {
+	select {
+	case <-u.closed:
+	default:
+		close(u.closed)
+	}
+	return nil
+}
+
+// ports gives a uart as the only serial port.
+type ports struct{ *uart }
+
+func (p ports) List() ([]string, error) { return []string{"line"}, nil }
+
+func (p ports) Open(string, int) (link.Port, error) { return p.uart, nil }
+
+func (p ports) Reopen(context.Context, link.Port, int) (link.Port, error) {
+	return nil, errors.New("the line is gone")
+}
+
+// cable is boardhand at both ends of a line of 115200 baud, from the client of
+// connect to the tools of serve --serial.
+type cable struct {
+	t       *testing.T
+	host    *uart
+	in      *io.PipeWriter
+	answers *bufio.Reader
+	end     func()
+}
+
+const lineBaud = 115200
+
+// connect joins the two programs; the host knows lists. It is to be called in a
+// synctest bubble: time is that of the line alone.
+func connect(t *testing.T, lists *proxy.Lists) *cable {
+	host, far := newLine(lineBaud)
+	srv := board(t)
+	l := line.New(line.Config{
+		Open:  func() (link.Port, error) { return far, nil },
+		Serve: func() (*rpc.Server, func(), error) { return srv, func() {}, nil },
+		Baud:  lineBaud, Epoch: 2, Program: "boardhand " + Version, Name: "simulated board",
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &proxy.Dialer{Ports: ports{host}, Path: "line", Baud: lineBaud, Program: "boardhand " + Version, Lists: lists}
+	p := proxy.New(proxy.Config{Why: d.Why})
+	d.Up = func(l *link.Conn, peer link.Peer) { p.Up(l, peer) }
+	d.Down, d.Ended, d.Lost = p.Down, p.Ended, p.Lost
+	fromClient, in := io.Pipe()
+	out, toClient := io.Pipe()
+	go func() { _ = l.Run() }()
+	go d.Run(ctx)
+	go func() { _ = p.Serve(fromClient, toClient) }()
+	c := &cable{t: t, host: host, in: in, answers: bufio.NewReaderSize(out, 64<<10)}
+	c.end = func() {
+		in.Close()
+		synctest.Wait()
+		cancel()
+		l.Close()
+		far.Close()
+		synctest.Wait()
+	}
+	return c
+}
+
+func (c *cable) ask(msg string) string {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, msg+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	answer, err := c.answers.ReadString('\n')
+	if err != nil || !strings.Contains(answer, `"result":`) || strings.Contains(answer, `"isError":true`) {
+		c.t.Fatalf("%s is answered by %.300q %v", msg, answer, err)
+	}
+	return answer
+}
+
+// calls makes n calls that write and read lines, one at a time.
+func (c *cable) calls(from, n int) {
+	c.t.Helper()
+	for i := from; i < from+n; i++ {
+		k := uint32(i) * 2654435761 >> 12 // hard to foresee
+		args := fmt.Sprintf(`{"line":"GPIO%d","level":%d}`, 17+5*(k%3), k>>8&1)
+		c.ask(strings.Replace(call("2026-07-28", "gpio_write", args), `"id":1,`, fmt.Sprintf(`"id":%d,`, i), 1))
+	}
+}
+
+// carried is the bytes on the line from a moment at which nothing moves to another.
+func (c *cable) carried(do func()) (toBoard, toHost int) {
+	c.settle()
+	b, h := c.host.out.carried, c.host.in.carried
+	do()
+	c.settle()
+	return c.host.out.carried - b, c.host.in.carried - h
+}
+
+// settle lets what is on its way arrive, acknowledgements too.
+func (c *cable) settle() { time.Sleep(200 * time.Millisecond) }
+
+// bytesPerCall is the bytes of a call on the line, or of its answer, with all that a
+// packet has, in steady state.
+func bytesPerCall(answer bool) func(t *testing.T) float64 {
+	return func(t *testing.T) (each float64) {
+		synctest.Test(t, func(t *testing.T) {
+			c := connect(t, nil)
+			defer c.end()
+			c.calls(1, 100)
+			const n = 500
+			toBoard, toHost := c.carried(func() { c.calls(101, n) })
+			each = float64(toBoard) / n
+			if answer {
+				each = float64(toHost) / n
+			}
+		})
+		return math.Round(each*10) / 10
+	}
+}
+
+// bytesOfList is what tools/list costs on the line, both ways, for a host that has
+// never met the board, or has in an earlier run.
+func bytesOfList(known bool) func(t *testing.T) float64 {
+	return func(t *testing.T) (cost float64) {
+		dir := t.TempDir()
+		run := func() {
+			synctest.Test(t, func(t *testing.T) {
+				lists := proxy.OpenLists(dir)
+				defer lists.Close()
+				c := connect(t, lists)
+				defer c.end()
+				c.calls(1, 20)
+				toBoard, toHost := c.carried(func() {
+					list := c.ask(steady("2026-07-28", "tools_list"))
+					t.Logf("%d bytes of tools/list", len(list))
+				})
+				t.Logf("%d bytes to the board, %d to the host", toBoard, toHost)
+				cost = float64(toBoard + toHost)
+			})
+		}
+		run()
+		if known {
+			run()
+		}
+		return cost
+	}
+}
+
+// allocsPerMessage counts what both ends of the link allocate for a call and its
+// answer, and the board's server in between.
+func allocsPerMessage(t *testing.T) float64 {
+	srv := board(t)
+	host, far := newLine(0)
+	l := line.New(line.Config{
+		Open:  func() (link.Port, error) { return memory{far}, nil },
+		Serve: func() (*rpc.Server, func(), error) { return srv, func() {}, nil },
+		Epoch: 2, Program: "boardhand",
+	})
+	defer l.Close()
+	go func() { _ = l.Run() }()
+	h := link.New(link.Config{Host: true, Epoch: 1, Program: "boardhand"})
+	defer h.Close()
+	go func() { _ = h.Run(memory{host}) }()
+	msg := []byte(call("2026-07-28", "gpio_write", `{"line":"GPIO17","level":1}`))
+	round := func() {
+		if _, err := h.Send(msg, 0); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := h.Receive(); err != nil || !bytes.Contains(answer, []byte(`"result":`)) {
+			t.Fatalf("%.300q %v", answer, err)
+		}
+	}
+	for range 2000 {
+		round()
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	least := math.Inf(1)
+	for range 3 {
+		least = min(least, testing.AllocsPerRun(500, round))
+	}
+	return least
+}
+
+// memory is a uart that allocates nothing itself: see Write.
+type memory struct{ *uart }
+
+var pool = make(chan []byte, 4096)
+
+func (m memory) Write(p []byte) (int, error) {
+	var b []byte
+	select {
+	case b = <-pool:
+	default:
+		b = make([]byte, 0, 4096)
+	}
+	select {
+	case m.out.pieces <- piece{b: append(b[:0], p...)}:
+		return len(p), nil
+	case <-m.closed:
+		return 0, io.ErrClosedPipe
+	}
+}
+
+func (m memory) Read(p []byte) (int, error) {
+	select {
+	case next := <-m.in.pieces:
+		n := copy(p, next.b)
+		pool <- next.b
+		if n < len(next.b) {
+			return n, io.ErrShortBuffer
+		}
+		return n, nil
+	case <-m.closed:
+		return 0, io.ErrClosedPipe
+	}
+}
+
+// linkBuffers is what the board's end of a link keeps after large and many messages,
+// in KiB.
+func linkBuffers(t *testing.T) float64 {
+	host, far := newLine(0)
+	h := link.New(link.Config{Host: true, Epoch: 1, Program: "boardhand"})
+	b := link.New(link.Config{Epoch: 2, Program: "boardhand"})
+	done := make(chan struct{}, 2)
+	for _, run := range []func(){func() { _ = h.Run(host) }, func() { _ = b.Run(far) }} {
+		go func() { run(); done <- struct{}{} }()
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	noise := make([]byte, 1<<20)
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	echo := func(n int, msg []byte) {
+		for range n {
+			if _, err := h.Send(msg, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range n {
+			got, err := b.Receive()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Send(got, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range n {
+			if _, err := h.Receive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 3 {
+		echo(1, noise)
+		echo(20, noise[:1000])
+		echo(64, noise[:100])
+	}
+	_ = h.Close()
+	_ = b.Close()
+	<-done
+	<-done
+	h = nil
+	with := heap()
+	runtime.KeepAlive(b)
+	b = nil
+	without := heap()
+	return math.Round(float64(with-without) / 1024)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
