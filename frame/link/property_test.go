@@ -13,7 +13,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("link.seed", 0, "run the model of this seed only")
-	seedsFlag = flag.Uint64("link.seeds", 300, "how many seeds to run the model of")
+	seedsFlag = flag.Uint64("link.seeds", 100, "how many seeds to run the model of")
 )
 
 // faults are what harms a line, each with its probability for a byte or a step.
