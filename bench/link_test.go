@@ -182,7 +182,10 @@ func (c *cable) carried(do func()) (toBoard, toHost int) {
 }
 
 // settle lets what is on its way arrive, acknowledgements too.
-func (c *cable) settle() { time.Sleep(200 * time.Millisecond) }
+func (c *cable) settle() {
+	time.Sleep(200 * time.Millisecond)
+	synctest.Wait() // for the race detector too: the counts are the other goroutines'
+}
 
 // bytesPerCall is the bytes of a call on the line, or of its answer, with all that a
 // packet has, in steady state.
