@@ -60,6 +60,9 @@ func (p *pair) take(msg, coded []byte) int {
 }
 
 func TestSessionsAreCodedSmall(t *testing.T) {
+	if raceDetector {
+		t.Skip("counts bytes; run without -race")
+	}
 	// Bytes allowed: of all lists and hellos together each way, of the first list of
 	// tools, and of a call and its answer on average after the first 16.
 	tests := []struct {
@@ -168,12 +171,16 @@ func TestAnyBytesComeBackAsTheyWere(t *testing.T) {
 	for _, line := range session(t, "2025-06-18") {
 		said = append(said, []byte(line[2:]))
 	}
-	for seed := range uint64(5) {
+	seeds, rounds := uint64(5), 300
+	if raceDetector {
+		seeds, rounds = 1, 30
+	}
+	for seed := range seeds {
 		for _, window := range []int{1 << 13, 1 << 14, 1 << 15} {
 			r := rand.New(rand.NewPCG(seed, uint64(window)))
 			p := newPair(t, window)
 			last := []byte{}
-			for range 300 {
+			for range rounds {
 				switch r.IntN(12) {
 				case 0:
 					last = noise(r, r.IntN(3000))
@@ -220,6 +227,9 @@ func TestNoiseGrowsByOneByte(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := newPair(t, window)
 	for _, n := range []int{0, 1, 10, 100, 1000, 100_000} {
+		if raceDetector && n > 1000 {
+			break
+		}
 		for range 10 {
 			if got := p.send(noise(r, n)); got > n+1 {
 				t.Errorf("%d random bytes are coded to %d", n, got)
@@ -230,13 +240,17 @@ func TestNoiseGrowsByOneByte(t *testing.T) {
 
 func TestCorruptMessagesEnd(t *testing.T) {
 	const max = 3000
+	rounds := 20
+	if raceDetector {
+		rounds = 2
+	}
 	r := rand.New(rand.NewPCG(3, 4))
 	e, d := NewEncoder(window), NewDecoder(window)
 	dst := make([]byte, 0, max)
 	refused := 0
 	for _, line := range session(t, "2026-07-28")[:60] {
 		coded := e.Encode(nil, []byte(line[2:]))
-		for range 20 {
+		for range rounds {
 			bad := changed(r, coded)
 			d.Reset()
 			got, err := d.Decode(dst, bad, max)
@@ -274,6 +288,9 @@ func TestLengthIsLimited(t *testing.T) {
 // An ID stands for the coding, its numbers and its dictionary: a change of the sum
 // needs a new ID. It is the same on every machine.
 func TestCodingIsThatOfItsID(t *testing.T) {
+	if raceDetector {
+		t.Skip("a sum over much text; run without -race")
+	}
 	r := rand.New(rand.NewPCG(11, 12))
 	h := uint32(2166136261)
 	sum := func(coded []byte) {
@@ -347,6 +364,9 @@ func TestEachLineOfTheDictionary(t *testing.T) {
 
 // What an end keeps is measured, as the memory of Go is given out in sizes.
 func TestMemoryIsBounded(t *testing.T) {
+	if raceDetector {
+		t.Skip("memory is another one; run without -race")
+	}
 	const ends = 8
 	msg := noise(rand.New(rand.NewPCG(13, 14)), 40_000)
 	dst := make([]byte, 0, 200_000)
@@ -381,7 +401,10 @@ func heap() int {
 }
 
 func TestALargeMessageComesBack(t *testing.T) {
-	const size = 4 << 20
+	size := 4 << 20
+	if raceDetector {
+		size = 1 << 17
+	}
 	r := rand.New(rand.NewPCG(15, 16))
 	large := noise(r, size/4)
 	for len(large) < size*3/4 {
@@ -412,7 +435,11 @@ func TestJSONComesBackLetterForLetter(t *testing.T) {
 		`{"id":%s,"id":%s,"id":%[1]s}`,
 		"{ \"id\" :%s ,\r\n\"x\":\t%s}",
 	}
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if raceDetector {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 17))
 		p := newPair(t, 1<<(13+r.IntN(3)))
 		pick := func() string {
