@@ -33,8 +33,9 @@ func (plain) Decode(dst, coded []byte, max int) ([]byte, error) {
 // encoders are those of the short and the long stream; of a session that codes
 // nothing both are plain.
 type encoders struct {
-	short, long         encoder
-	shortCodec, longOne *codec.Encoder
+	short, long encoder
+	shortCodec  *codec.Encoder
+	longOne     *storing
 }
 
 type decoders struct {
@@ -42,8 +43,27 @@ type decoders struct {
 	shortCodec, longOne *codec.Decoder
 }
 
-func newEncoders() encoders {
-	return encoders{shortCodec: codec.NewEncoder(shortHistory), longOne: codec.NewEncoder(longHistory)}
+func newEncoders(baud int) encoders {
+	from := 0
+	if baud > 0 && baud <= codingBaud {
+		from = min(storeFrom, int(storeTimesBaud/int64(baud)))
+	}
+	return encoders{shortCodec: codec.NewEncoder(shortHistory), longOne: &storing{codec.NewEncoder(longHistory), from}}
+}
+
+// storing is the encoder of the long stream: messages that the smallest board takes
+// longer to code than the line to carry, or than the kernel's buffer holds what comes
+// meanwhile, go as they are.
+type storing struct {
+	*codec.Encoder
+	from int // bytes of such a message
+}
+
+func (s *storing) Encode(dst, msg []byte) []byte {
+	if len(msg) >= s.from {
+		return s.Store(dst, msg)
+	}
+	return s.Encoder.Encode(dst, msg)
 }
 
 func newDecoders() decoders {

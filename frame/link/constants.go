@@ -70,4 +70,8 @@ const (
 	logQueue      = 4 << 10  // bytes of log lines that wait
 	keepBuffer    = 8 << 10  // the largest buffer that is kept when it is empty
 	keepEvents    = 64       // and the longest list of events
+
+	codingBaud     = 1_500_000           // of faster lines a long message is carried sooner than an ARMv6 board codes it
+	storeFrom      = 256 << 10           // bytes of a message that is not coded: it would take such a board 1 s
+	storeTimesBaud = (64 << 10) * 115200 // these bytes times the baud: 0.2 s at 115200, in which 2.3 KB come
 )

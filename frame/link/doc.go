@@ -143,12 +143,13 @@
 // These an implementation may choose for itself. This one acknowledges after 25 ms (32
 // bytes of a slow line) unless data carries it, at once if something is missing; sends
 // again after the smoothed round trip and four times its variance (RFC 6298), at least
-// a packet's time and 50 ms; at the second timeout without news only four packets, and
-// each time twice as late, up to 4 s: a line that stood still may hold seconds of
-// bytes, which sending as fast again would keep in it. Fragments are 25 ms of the line
-// (64 to 256 bytes) while short messages wait, grow to 256, and halve to no less than
-// 32 while packets get lost. It writes no more than 15 ms ahead of the line, and has
-// no more than 300 ms of it unacknowledged.
+// a packet's time and 50 ms; at the second timeout only four packets, and each time
+// twice as late, up to 4 s, until a packet is acknowledged that was sent but once: a
+// line that stood still may hold seconds of bytes, which sending as fast again would
+// keep in it, and what is sent twice does not say how late the line is. Fragments are
+// 25 ms of the line (64 to 256 bytes) while short messages wait, grow to 256, and
+// halve to no less than 32 while packets get lost. It writes no more than 15 ms ahead
+// of the line, and has no more than 300 ms of it unacknowledged.
 //
 // # Example
 //

@@ -105,26 +105,52 @@ func TestAHelloOfAnotherVersionIsAnswered(t *testing.T) {
 	}
 }
 
+// What an end is in when something arrives.
+const (
+	running uint8 = iota
+	newborn       // it has had no session
+	down
+	dead // its session has ended, the other end's has not
+	states
+)
+
 // Whatever arrives, an end stays within its limits and goes on.
 func FuzzReceive(f *testing.F) {
 	w := newWorld(f, 115200, Config{}, Config{})
 	w.run(100*time.Millisecond, nil)
-	f.Add(false, []byte{typeData | flagFirst | flagLast, 0, 0, 'x'})
-	f.Add(false, []byte{typeData | flagFirst | flagLast | flagSeveral, 0, 0, 2, 'x', 'y', 200})
-	f.Add(false, []byte{typeData | chanLong | flagFirst, 0, 0, 'x'})
-	f.Add(true, []byte{typeData | chanOffer | flagFirst | flagLast, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
-	f.Add(true, []byte{typeData | chanLog | flagFirst | flagLast, 0, 0, 0x92, 0, 0xC4, 1, 'x'})
-	f.Add(true, []byte{typeAck | ackPing | flagExtended, 0, extWant | 2, 255, 255})
-	f.Add(false, append([]byte{typeHello}, w.host.appendHello(nil)...))
-	f.Add(true, append([]byte{typeAnswer}, w.board.appendAnswer(nil)...))
-	f.Add(true, []byte{typeReset, 0x91, 5})
-	f.Add(false, []byte("login: "))
-	f.Fuzz(func(t *testing.T, toHost bool, p []byte) {
+	f.Add(running, false, []byte{typeData | flagFirst | flagLast, 0, 0, 'x'})
+	f.Add(running, false, []byte{typeData | flagFirst | flagLast | flagSeveral, 0, 0, 2, 'x', 'y', 200})
+	f.Add(running, false, []byte{typeData | chanLong | flagFirst, 0, 0, 'x'})
+	f.Add(running, true, []byte{typeData | chanOffer | flagFirst | flagLast, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add(running, true, []byte{typeData | chanLog | flagFirst | flagLast, 0, 0, 0x92, 0, 0xC4, 1, 'x'})
+	f.Add(running, true, []byte{typeAck | ackPing | flagExtended, 0, extWant | 2, 255, 255})
+	f.Add(running, false, append([]byte{typeHello}, w.host.appendHello(nil)...))
+	f.Add(running, true, append([]byte{typeAnswer}, w.board.appendAnswer(nil)...))
+	f.Add(running, true, []byte{typeReset, 0x91, 5})
+	f.Add(running, false, []byte("login: "))
+	for _, state := range []uint8{newborn, down, dead} {
+		f.Add(state, false, append([]byte{typeHello}, w.host.appendHello(nil)...))
+		f.Add(state, true, append([]byte{typeAnswer}, w.board.appendAnswer(nil)...))
+		f.Add(state, true, []byte{typeReset, 0x91, 5})
+		f.Add(state, false, []byte{typeData | flagFirst | flagLast, 0, 0, 'x'})
+		f.Add(state, true, []byte{typeAck | ackPing, 0})
+	}
+	f.Fuzz(func(t *testing.T, state uint8, toHost bool, p []byte) {
 		w := newWorld(t, 115200, Config{Max: 4 << 10}, Config{Max: 4 << 10})
-		w.run(50*time.Millisecond, nil)
+		if state%states != newborn {
+			w.run(50*time.Millisecond, nil)
+		}
 		e := w.board
 		if toHost {
 			e = w.host
+		}
+		switch state % states {
+		case down:
+			e.closed(w.now)
+			e.opened(w.now)
+		case dead:
+			e.end(ErrSilence)
+			take(e, w.now)
 		}
 		e.send([]byte("one"), 0)
 		e.transmit(nil, w.now)
@@ -144,6 +170,11 @@ func FuzzReceive(f *testing.F) {
 		}
 		if len(e.in.buf) > receiveQueue+4<<10 || len(e.assembly[1].coded) > 8<<10 {
 			t.Fatalf("queues of %d and %d bytes", len(e.in.buf), len(e.assembly[1].coded))
+		}
+		if e.fatal != nil { // Run returns, and is called again
+			e.fatal = nil
+			e.closed(w.now)
+			e.opened(w.now)
 		}
 		e.transmit(nil, w.now)
 		if at := e.deadline(); at <= w.now && e.due() == dueNothing {

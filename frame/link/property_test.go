@@ -384,6 +384,9 @@ func TestEveryMessageOnceInOrderOrReported(t *testing.T) {
 	if testing.Short() {
 		n = min(n, 500)
 	}
+	if raceDetector {
+		n = min(n, 10)
+	}
 	const part = 100
 	for from := uint64(1); from <= n; from += part {
 		t.Run(fmt.Sprintf("from seed %d", from), func(t *testing.T) {

@@ -496,9 +496,9 @@ func (e *end) acknowledged(p *parts) (ok bool) {
 	}
 	if rtt > 0 {
 		e.sample(rtt)
+		e.backoff = 0 // not by a packet that was sent twice: which of the two arrived, it does not say
 	}
 	if progress {
-		e.backoff = 0
 		e.rtoAt = never
 		if e.first != e.next {
 			e.rtoAt = max(e.now, e.lineFree) + e.rto(e.size)
@@ -522,7 +522,7 @@ func (e *end) arrived(s *slot, rtt *time.Duration) {
 	if s.latest == s.earliest {
 		*rtt = max(took, time.Microsecond)
 		if len(s.payload)+8 > e.size {
-			e.size = min(e.size+e.size/16+1, bulkFragment)
+			e.size = min(e.size+e.size/8+1, bulkFragment)
 		}
 	} else if took < e.srtt/2 {
 		order = s.earliest // what arrived may be the first of the two
@@ -554,10 +554,10 @@ func (e *end) loseAll() {
 	e.backoff, e.rtoAt = 0, never
 }
 
-// timeout sends again what is not acknowledged; if it did so before and nothing new
-// was acknowledged since, only the oldest, and later each time: what was sent may
-// still be under way, behind a line that stood still for seconds, and as much again
-// would keep it there. If all arrived and wait there for room, it asks.
+// timeout sends again what is not acknowledged; if it did so before and no packet that
+// was sent once was acknowledged since, only the oldest, and later each time: what was
+// sent may still be under way, behind a line that stood still for seconds, and as much
+// again would keep it there. If all arrived and wait there for room, it asks.
 func (e *end) timeout() {
 	e.rtoAt = never
 	if e.first == e.next {

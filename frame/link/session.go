@@ -79,7 +79,7 @@ func newEnd(cfg Config) *end {
 	e := &end{cfg: cfg, epoch: cfg.Epoch, speaks: codecID}
 	e.stats.Baud = cfg.Baud
 	e.clock.set(cfg.Baud)
-	e.encoders, e.decoders = newEncoders(), newDecoders()
+	e.encoders, e.decoders = newEncoders(cfg.Baud), newDecoders()
 	e.onPacket, e.onStray = e.packet, e.strayed
 	return e
 }

@@ -95,6 +95,9 @@ func TestALargeMessageFillsTheLine(t *testing.T) {
 		baud int
 		want float64
 	}{{9600, .93}, {115200, .95}, {921600, .95}, {3000000, .95}} {
+		if raceDetector && tc.baud > 115200 {
+			break
+		}
 		w := newWorld(t, tc.baud, Config{}, Config{})
 		w.run(100*time.Millisecond, nil)
 		size := tc.baud
@@ -203,6 +206,9 @@ func TestAKnownListCostsItsHash(t *testing.T) {
 // length; shorter ones get through.
 func TestShortFragmentsPassANoisyLine(t *testing.T) {
 	for _, baud := range []int{115200, 921600} {
+		if raceDetector && baud > 115200 {
+			break
+		}
 		for _, bit := range []float64{1e-5, 1e-4, 1e-3} {
 			r := rand.New(rand.NewPCG(5, 6))
 			w := newWorld(t, baud, Config{}, Config{})

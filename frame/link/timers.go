@@ -18,7 +18,7 @@ type clock struct {
 
 	srtt, rttvar time.Duration // 0 until measured
 	rtoAt        time.Duration
-	backoff      int // timeouts since something new was acknowledged
+	backoff      int // timeouts since a packet that was sent once was acknowledged
 
 	ackDelay time.Duration
 	ackAt    time.Duration
