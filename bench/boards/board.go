@@ -18,6 +18,7 @@ type board struct {
 	pins    *pins
 	monitor *monitor
 	mcp     *session
+	laptop  *laptop           // where mcp is over a cable
 	devices map[string]string // paths by what a pin names
 
 	written []writtenLine // lines that boardhand holds, to be given back at its end

@@ -24,7 +24,7 @@ import (
 func TestMachinesAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range machines {
-		if seen[m.name] || m.limit > 180*time.Second || len(m.checks) == 0 || m.tests == "" {
+		if seen[m.name] || m.limit > 180*time.Second || len(m.checks) == 0 || (m.tests == "") != m.cable {
 			t.Errorf("%s: a second one, or with a limit of %v, %d checks, tests %q", m.name, m.limit, len(m.checks), m.tests)
 		}
 		seen[m.name] = true
@@ -35,8 +35,12 @@ func TestMachinesAreWhole(t *testing.T) {
 			}
 			names[c.name] = true
 		}
-		if !strings.Contains(strings.Join(m.qemu, " "), "chardev:session") && !strings.Contains(strings.Join(m.qemu, " "), "chardev=session") {
-			t.Errorf("%s has no serial port for the session", m.name)
+		end := "session"
+		if m.cable {
+			end = "cable"
+		}
+		if qemu := strings.Join(m.qemu, " "); !strings.Contains(qemu, "chardev:"+end) && !strings.Contains(qemu, "chardev="+end) {
+			t.Errorf("%s has no serial port for the %s", m.name, end)
 		}
 		for _, word := range strings.Fields(m.append) {
 			if strings.HasPrefix(word, "mem=") {
@@ -156,7 +160,7 @@ func TestChooseNamesTheMachines(t *testing.T) {
 	if got, err := choose("raspi0"); err != nil || len(got) != 1 || got[0].name != "raspi0" {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := choose("raspi9"); err == nil || !strings.Contains(err.Error(), "arm64, sabrelite, raspi0, amd64") {
+	if _, err := choose("raspi9"); err == nil || !strings.Contains(err.Error(), "arm64, cable, sabrelite, raspi0, amd64") {
 		t.Error(err)
 	}
 }

@@ -173,6 +173,7 @@ type pins struct {
 
 	mu     sync.Mutex
 	levels map[int]bool // of the outputs; qtest tells of changes, and all are low at first
+	rises  map[int]int  // of each output since the start
 	moved  chan struct{}
 }
 
@@ -181,7 +182,7 @@ func (e *emulator) openPins() (*pins, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pins{ctx: e.ctx, w: conn, replies: make(chan string, 1), levels: map[int]bool{}, moved: make(chan struct{}, 1)}
+	p := &pins{ctx: e.ctx, w: conn, replies: make(chan string, 1), levels: map[int]bool{}, rises: map[int]int{}, moved: make(chan struct{}, 1)}
 	go p.listen(conn)
 	return p, nil
 }
@@ -192,7 +193,11 @@ func (p *pins) listen(r io.Reader) {
 		if len(words) == 3 && words[0] == "IRQ" {
 			n, _ := strconv.Atoi(words[2])
 			p.mu.Lock()
-			p.levels[n] = words[1] == "raise"
+			high := words[1] == "raise"
+			if high && !p.levels[n] {
+				p.rises[n]++
+			}
+			p.levels[n] = high
 			p.mu.Unlock()
 			select {
 			case p.moved <- struct{}{}:
@@ -232,6 +237,13 @@ func (p *pins) watch(path string) error { return p.command("irq_intercept_out %s
 // drive sets input n of the device at path from outside.
 func (p *pins) drive(path string, n, level int) error {
 	return p.command("set_irq_in %s unnamed-gpio-in %d %d", path, n, level)
+}
+
+// raised is how often output n of the watched device has become high.
+func (p *pins) raised(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rises[n]
 }
 
 // seen waits until output n of the watched device has the level.

@@ -19,6 +19,7 @@ type machine struct {
 	qemu     []string
 	append   string // to the kernel's command line
 	port     string // the serial port at which boardhand serves, in the guest
+	cable    bool   // it serves there for boardhand connect at this side, and the kernel's console is there too
 
 	tree    string // the stock device tree; empty: the one that QEMU makes; or noTree
 	edits   []treeEdit
@@ -103,6 +104,33 @@ var machines = []machine{
 			uartUnplugged("ttyUSB0", "0403:6001", "ftdi", "usb"),
 			kernelHas("an LED, a UART, a USB serial port, CAN, vcan and a watchdog", "/sys/class/leds/ACT/brightness", "/sys/class/tty/ttyS1/dev",
 				"/sys/class/tty/ttyUSB0/dev", "/sys/class/net/can0/type", "/sys/class/net/can1/type", "/sys/module/vcan/initstate", "/sys/class/watchdog/watchdog0/dev"),
+		},
+	},
+	{
+		name:   "cable",
+		limit:  180 * time.Second,
+		kernel: flavour{"arm64", "arm64", bookworm},
+		goarch: "arm64",
+		qemu: []string{"qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a53", "-smp", "1", "-m", "256",
+			"-serial", "stdio", "-chardev", "pty,id=cable", "-device", "pci-serial,chardev=cable"},
+		append:  "loglevel=6 console=ttyS0,115200 console=ttyAMA0", // the last is the first process's
+		port:    "/dev/ttyS0",
+		tree:    noTree,
+		watched: "pl061",
+		cable:   true,
+		checks: []check{
+			cableSeesBoot,
+			cableSeesLogin,
+			cableServes,
+			initialize(version),
+			toolsList("board_info", "gpio_list", "gpio_read", "gpio_write", "gpio_wait"),
+			boardInfo("linux,dummy-virt", "arm64", 8),
+			gpioWriteSeen("GPIO7", "9030000.pl061", 7),
+			cableCarriesText("GPIO7"),
+			cableOutlivesReboot("GPIO5", "GPIO4", "9030000.pl061", 5, 4),
+			again(toolsList("board_info", "gpio_list", "gpio_read", "gpio_write", "gpio_wait")),
+			again(gpioWriteSeen("GPIO7", "9030000.pl061", 7)),
+			again(cableCarriesText("GPIO7")),
 		},
 	},
 	{

@@ -7,7 +7,10 @@
 //   - boardhand itself, stripped as it is for boards, serves at an emulated serial
 //     port. This side speaks plain newline JSON with it, moves the board's inputs and
 //     watches its outputs from outside, and compares what boardhand says with what
-//     the kernel shows of itself.
+//     the kernel shows of itself;
+//   - on the machine called cable, boardhand connect is at this side of the port, which
+//     the kernel's console is on too, through a boot, a login prompt and a reboot; then
+//     the README's lines of Python are.
 //
 // It prints a line for each check and ends with status 0 if none failed, 1 if one
 // did, 2 if it could not run. Kernels are downloaded once into the user's cache
@@ -139,11 +142,16 @@ func try(m *machine, k *kernel, work string, log *os.File, r *report) error {
 	if err != nil {
 		return err
 	}
+	if m.cable { // before the kernel boots, which is to be seen
+		if err := bench.Build(filepath.Join(work, laptopName), ""); err != nil {
+			return err
+		}
+	}
 	initramfs := filepath.Join(work, m.name+".cpio.gz")
 	if err := writeInitramfs(initramfs, files, k.modules, m.modules); err != nil {
 		return err
 	}
-	args := append(slices.Clone(m.qemu), "-kernel", k.image, "-initrd", initramfs, "-append", m.append+" loglevel=3 panic=-1")
+	args := append(slices.Clone(m.qemu), "-kernel", k.image, "-initrd", initramfs, "-append", "loglevel=3 panic=-1 "+m.append)
 	if m.tree != noTree {
 		tree := filepath.Join(work, m.name+".dtb")
 		if err := makeTree(m, k, tree); err != nil {
@@ -159,6 +167,9 @@ func try(m *machine, k *kernel, work string, log *os.File, r *report) error {
 		return err
 	}
 	defer e.end()
+	if m.cable {
+		return overCable(m, e, work, began, r)
+	}
 	if err := e.booted(); err != nil {
 		return err
 	}
@@ -248,6 +259,9 @@ func build(m *machine, work string) (map[string]string, error) {
 		{"boardhand", []string{"build", "-ldflags=-s -w -X main.version=" + version, "boardhand"}},
 		{"linux.test", []string{"test", "-c", "-ldflags=-s -w", "boardhand/device/linux"}},
 	} {
+		if p.name == "linux.test" && m.tests == "" {
+			continue
+		}
 		file := filepath.Join(work, p.name+"-"+m.goarch)
 		files[p.name] = file
 		if _, err := os.Stat(file); err == nil {

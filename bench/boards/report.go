@@ -45,6 +45,15 @@ func (r *report) failed(err error, name string) {
 	}
 }
 
+// skip counts a check that cannot be made; why may be empty.
+func (r *report) skip(name, why string) {
+	r.skipped++
+	if why != "" {
+		name += ": " + why
+	}
+	r.print("skip", name)
+}
+
 func (r *report) print(outcome, name string) {
 	fmt.Printf("%-5s %-10s %s\n", outcome, r.machine, name)
 }
@@ -88,11 +97,11 @@ func (r *report) testLine(line string) {
 			}
 		}
 	case "SKIP":
-		r.skipped++
+		why := ""
 		if top && len(r.notes) > 0 {
-			name += ": " + r.notes[len(r.notes)-1]
+			why = r.notes[len(r.notes)-1]
 		}
-		r.print("skip", name)
+		r.skip(name, why)
 	}
 	if top {
 		r.notes = nil

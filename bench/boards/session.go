@@ -65,6 +65,7 @@ type answer struct {
 	Error  *struct {
 		Code    int
 		Message string
+		Data    struct{ Outcome string } // where the other end of a cable is gone
 	}
 }
 

@@ -11,9 +11,10 @@
 //	block BUS ADDRESS COMMAND BYTE... an SMBus block write
 //	peek BUS ADDRESS REGISTER COUNT   the bytes of registers, read one by one
 //	run [NAME=VALUE...] PROGRAM...    run it to its end; its output goes to the console
-//	serve TTY PROGRAM...              start it with the serial port as its standard streams
+//	serve TTY PROGRAM...              start it with the serial port as its standard streams, or none for "-"
 //	peak                              the most memory that it has had resident, in kB
 //	stop                              end it with SIGTERM
+//	reboot                            start the board anew, without an answer
 //
 // Each command is answered by one line, "boards: ok" or "boards: error" with a
 // quoted text. Everything else on the console is somebody else's. It never ends,
@@ -121,6 +122,8 @@ func (g *guest) obey(words []string) (string, error) {
 		return g.peak()
 	case "stop":
 		return "", g.stop()
+	case "reboot":
+		return "", unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)
 	}
 	return "", fmt.Errorf("no such command: %s", words[0])
 }
@@ -159,16 +162,19 @@ func (g *guest) serve(port string, words []string) error {
 	if g.server != nil {
 		return errors.New("a program serves already; stop it first")
 	}
-	tty, err := os.OpenFile(port, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return err
-	}
-	defer tty.Close()
-	if err := makeRaw(int(tty.Fd())); err != nil {
-		return fmt.Errorf("%s: %w", port, err)
-	}
 	c := exec.Command(words[0], words[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = tty, tty, os.Stdout
+	c.Stderr = os.Stdout
+	if port != "-" {
+		tty, err := os.OpenFile(port, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			return err
+		}
+		defer tty.Close()
+		if err := makeRaw(int(tty.Fd())); err != nil {
+			return fmt.Errorf("%s: %w", port, err)
+		}
+		c.Stdin, c.Stdout = tty, tty
+	}
 	fmt.Println("boards: serving")
 	if err := c.Start(); err != nil {
 		return err
