@@ -212,7 +212,7 @@ func withDialer(f cli.Flags, stderr io.Writer, command func(d *proxy.Dialer, b *
 // How long a line is looked at, and how often it is asked.
 const (
 	linkCalls = 20
-	linkEvery = 100 * time.Millisecond
+	linkEvery = 50 * time.Millisecond
 )
 
 // showLink shows the state of a serial line.

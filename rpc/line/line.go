@@ -102,7 +102,7 @@ func (l *Line) Run() error {
 			break
 		}
 		if text := err.Error(); text != last {
-			l.cfg.Log(text)
+			l.cfg.Log(text + "; trying on")
 			last = text
 		}
 		select {

@@ -164,7 +164,7 @@ func (d *Dialer) try(ctx context.Context, path string) bool {
 func (d *Dialer) work(ctx context.Context, port link.Port, path string, baud int, patience time.Duration) bool {
 	look := d.seen.look(path, baud)
 	answered := make(chan struct{})
-	c := d.conn(look, answered)
+	c := d.conn(ctx, look, answered)
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	defer c.Close()
@@ -224,7 +224,7 @@ func (d *Dialer) work(ctx context.Context, port link.Port, path string, baud int
 }
 
 // conn makes the link of one attempt; answered is closed when a board answers first.
-func (d *Dialer) conn(look *look, answered chan<- struct{}) *link.Conn {
+func (d *Dialer) conn(ctx context.Context, look *look, answered chan<- struct{}) *link.Conn {
 	var c *link.Conn
 	cfg := link.Config{
 		Host: true, Baud: look.baud, Epoch: rand.Uint32() | 1, Program: d.Program, Max: d.Max,
@@ -233,10 +233,11 @@ func (d *Dialer) conn(look *look, answered chan<- struct{}) *link.Conn {
 				d.current.Store(&found{c, look})
 				close(answered)
 			}
-			if p.New {
-				d.Log("connected to " + p.Name + " (" + p.Program + ") on " + look.path + " at " + strconv.Itoa(look.baud) + " baud")
-			} else {
+			switch {
+			case !p.New:
 				d.Log("the board answers again")
+			case !d.Once: // else who asked sees what the board says
+				d.Log("connected to " + p.Name + " (" + p.Program + ") on " + look.path + " at " + strconv.Itoa(look.baud) + " baud")
 			}
 			if d.Up != nil {
 				d.Up(c, p)
@@ -244,7 +245,9 @@ func (d *Dialer) conn(look *look, answered chan<- struct{}) *link.Conn {
 		},
 		Down: func() {
 			look.silent()
-			d.Log("the board is silent; waiting for it")
+			if ctx.Err() == nil { // else it is this end that leaves
+				d.Log("the board is silent; waiting for it")
+			}
 			if d.Down != nil {
 				d.Down()
 			}

@@ -66,7 +66,9 @@ func appendLinkJSON(dst []byte, s *LinkState, least, mean, most time.Duration) [
 	dst = append(dst, '{')
 	text := func(key, value string) { dst = wire.AppendString(wire.AppendKey(dst, key), value) }
 	number := func(key string, n uint64) { dst = wire.AppendUint(wire.AppendKey(dst, key), n) }
-	ms := func(key string, d time.Duration) { dst = wire.AppendFloat(wire.AppendKey(dst, key), d.Seconds()*1000) }
+	ms := func(key string, d time.Duration) {
+		dst = wire.AppendFloat(wire.AppendKey(dst, key), float64(d.Microseconds())/1000)
+	}
 	text("board", s.Peer.Name)
 	text("program", s.Peer.Program)
 	text("port", s.Path)

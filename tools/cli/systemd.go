@@ -60,15 +60,23 @@ const unitAdvice = `Write it to ` + unitPath + ` and start it:
   COMMAND | sudo tee ` + unitPath + `
   sudo systemctl daemon-reload
   sudo systemctl enable --now boardhand
-The port must be free of a login prompt and of the kernel's messages:
-  sudo systemctl disable --now serial-getty@NAME
-  take console=NAME (or console=serial0) out of /boot/firmware/cmdline.txt or the
-  boot loader's kernel command line, and start the board anew
-"boardhand doctor" says whether it is. What the service says is in:
+FREE"boardhand doctor" says whether it is. What the service says is in:
   journalctl -u boardhand
 At the other end of the cable:
   CONNECT
 
+`
+
+const unitFree = `The port must be free of a login prompt and of the kernel's messages:
+  sudo systemctl disable --now serial-getty@NAME
+  take console=NAME (or console=serial0) out of /boot/firmware/cmdline.txt or the
+  boot loader's kernel command line, and start the board anew
+`
+
+// unitGadget is of a port that is there only while the board is a USB device.
+const unitGadget = `The port is there while the gadget is. On a Raspberry Pi, once and for all: add
+  dtoverlay=dwc2  to /boot/firmware/config.txt
+  g_serial  to /etc/modules
 `
 
 // setupSystemd prints the unit that serves on a serial port.
@@ -97,8 +105,12 @@ func setupSystemd(f *Flags, exe string, stdout, stderr io.Writer) int {
 	if f.Baud != 0 {
 		connect += " --baud " + strconv.Itoa(f.Baud)
 	}
+	free := unitFree
+	if strings.HasPrefix(path.Base(name), "ttyGS") {
+		free = unitGadget
+	}
 	advice := strings.NewReplacer("COMMAND", again, "NAME", path.Base(name), "CONNECT", connect)
-	_, _ = io.WriteString(stderr, advice.Replace(unitAdvice))
+	_, _ = io.WriteString(stderr, advice.Replace(strings.Replace(unitAdvice, "FREE", free, 1)))
 	text := strings.NewReplacer("SERIAL", strings.ReplaceAll(f.Serial, "%", "%%"), "START", start)
 	return emit(stdout, stderr, []byte(text.Replace(unit)))
 }
