@@ -43,6 +43,17 @@ var measures = map[string]func(t *testing.T) float64{
 	"link.bytes_first_list": bytesOfList(false),
 	"link.allocs":           allocsPerMessage,
 	"link.buffers_kib":      linkBuffers,
+
+	"link.goodput.9600":           goodput(9600),
+	"link.goodput.115200":         goodput(115200),
+	"link.goodput.921600":         goodput(921600),
+	"link.delay_ratio.9600":       delayRatio(9600),
+	"link.delay_ratio.115200":     delayRatio(115200),
+	"link.delay_ratio.921600":     delayRatio(921600),
+	"link.calls_per_s.9600":       callRate(9600, 1),
+	"link.calls_per_s.115200":     callRate(115200, 1),
+	"link.pipelined_per_s.9600":   callRate(9600, 32),
+	"link.pipelined_per_s.115200": callRate(115200, 32),
 }
 
 func TestBudgets(t *testing.T) {
@@ -80,6 +91,9 @@ func TestBudgets(t *testing.T) {
 // dialect and framing.
 func allocs(name string) func(t *testing.T) float64 {
 	return func(t *testing.T) float64 {
+		if raceDetector {
+			t.Skip("a single goroutine, tens of thousands of calls; run without -race")
+		}
 		srv := board(t)
 		worst := 0.0
 		for _, d := range dialects {
@@ -140,8 +154,8 @@ func length(msg string) func(t *testing.T) float64 {
 
 func size(arch string) func(t *testing.T) float64 {
 	return func(t *testing.T) float64 {
-		if testing.Short() {
-			t.Skip("builds the program for " + arch + "; run without -short")
+		if testing.Short() || raceDetector {
+			t.Skip("builds the program for " + arch + "; run without -short and -race")
 		}
 		info, err := os.Stat(build(t, arch))
 		if err != nil {
@@ -157,8 +171,8 @@ func measured(t *testing.T) *process {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the budget is of linux/amd64")
 	}
-	if testing.Short() {
-		t.Skip("builds and runs the program; run without -short")
+	if testing.Short() || raceDetector {
+		t.Skip("builds and runs the program; run without -short and -race")
 	}
 	p := start(t, build(t, ""))
 	p.ask(opening("2025-06-18"), 1)

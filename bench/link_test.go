@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,8 +34,8 @@ type uart struct {
 // way is one direction.
 type way struct {
 	pieces  chan piece
-	free    time.Time // when the last byte has passed
-	carried int
+	free    time.Time    // when the last byte has passed
+	carried atomic.Int64 // bytes
 	rest    []byte
 }
 
@@ -70,7 +71,7 @@ func (u *uart) Write(p []byte) (int, error) {
 	if now := time.Now(); w.free.Before(now) {
 		w.free = now
 	}
-	w.carried += len(p)
+	w.carried.Add(int64(len(p)))
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), pieceSize)
 		if u.baud > 0 {
@@ -106,7 +107,7 @@ func (p ports) Reopen(context.Context, link.Port, int) (link.Port, error) {
 	return nil, errors.New("the line is gone")
 }
 
-// cable is boardhand at both ends of a line of 115200 baud, from the client of
+// cable is boardhand at both ends of a line, from the client of
 // connect to the tools of serve --serial.
 type cable struct {
 	t       *testing.T
@@ -116,20 +117,20 @@ type cable struct {
 	end     func()
 }
 
-const lineBaud = 115200
+const lineBaud = 115200 // where the speed does not matter
 
 // connect joins the two programs; the host knows lists. It is to be called in a
 // synctest bubble: time is that of the line alone.
-func connect(t *testing.T, lists *proxy.Lists) *cable {
-	host, far := newLine(lineBaud)
+func connect(t *testing.T, baud int, lists *proxy.Lists) *cable {
+	host, far := newLine(baud)
 	srv := board(t)
 	l := line.New(line.Config{
 		Open:  func() (link.Port, error) { return far, nil },
 		Serve: func() (*rpc.Server, func(), error) { return srv, func() {}, nil },
-		Baud:  lineBaud, Epoch: 2, Program: "boardhand " + Version, Name: "simulated board",
+		Baud:  baud, Epoch: 2, Program: "boardhand " + Version, Name: "simulated board",
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &proxy.Dialer{Ports: ports{host}, Path: "line", Baud: lineBaud, Program: "boardhand " + Version, Lists: lists}
+	d := &proxy.Dialer{Ports: ports{host}, Path: "line", Baud: baud, Program: "boardhand " + Version, Lists: lists}
 	p := proxy.New(proxy.Config{Why: d.Why})
 	d.Up = func(l *link.Conn, peer link.Peer) { p.Up(l, peer) }
 	d.Down, d.Ended, d.Lost = p.Down, p.Ended, p.Lost
@@ -145,7 +146,7 @@ func connect(t *testing.T, lists *proxy.Lists) *cable {
 		cancel()
 		l.Close()
 		far.Close()
-		synctest.Wait()
+		c.settle() // a Read may wait for the line
 	}
 	return c
 }
@@ -155,9 +156,14 @@ func (c *cable) ask(msg string) string {
 	if _, err := io.WriteString(c.in, msg+"\n"); err != nil {
 		c.t.Fatal(err)
 	}
+	return c.answer()
+}
+
+func (c *cable) answer() string {
+	c.t.Helper()
 	answer, err := c.answers.ReadString('\n')
 	if err != nil || !strings.Contains(answer, `"result":`) || strings.Contains(answer, `"isError":true`) {
-		c.t.Fatalf("%s is answered by %.300q %v", msg, answer, err)
+		c.t.Fatalf("a call is answered by %.300q %v", answer, err)
 	}
 	return answer
 }
@@ -166,25 +172,48 @@ func (c *cable) ask(msg string) string {
 func (c *cable) calls(from, n int) {
 	c.t.Helper()
 	for i := from; i < from+n; i++ {
-		k := uint32(i) * 2654435761 >> 12 // hard to foresee
-		args := fmt.Sprintf(`{"line":"GPIO%d","level":%d}`, 17+5*(k%3), k>>8&1)
-		c.ask(strings.Replace(call("2026-07-28", "gpio_write", args), `"id":1,`, fmt.Sprintf(`"id":%d,`, i), 1))
+		c.ask(question(i))
+	}
+}
+
+// question is a call with the id i and arguments that are hard to foresee.
+func question(i int) string {
+	k := uint32(i) * 2654435761 >> 12
+	args := fmt.Sprintf(`{"line":"GPIO%d","level":%d}`, 17+5*(k%3), k>>8&1)
+	return strings.Replace(call("2026-07-28", "gpio_write", args), `"id":1,`, fmt.Sprintf(`"id":%d,`, i), 1)
+}
+
+// pipelined makes n calls of which so many are under way at a time.
+func (c *cable) pipelined(from, n, ahead int) {
+	c.t.Helper()
+	free := make(chan struct{}, ahead)
+	go func() {
+		for i := from; i < from+n; i++ {
+			free <- struct{}{}
+			if _, err := io.WriteString(c.in, question(i)+"\n"); err != nil {
+				return
+			}
+		}
+	}()
+	for range n {
+		c.answer()
+		<-free
 	}
 }
 
 // carried is the bytes on the line from a moment at which nothing moves to another.
 func (c *cable) carried(do func()) (toBoard, toHost int) {
 	c.settle()
-	b, h := c.host.out.carried, c.host.in.carried
+	b, h := c.host.out.carried.Load(), c.host.in.carried.Load()
 	do()
 	c.settle()
-	return c.host.out.carried - b, c.host.in.carried - h
+	return int(c.host.out.carried.Load() - b), int(c.host.in.carried.Load() - h)
 }
 
 // settle lets what is on its way arrive, acknowledgements too.
 func (c *cable) settle() {
 	time.Sleep(200 * time.Millisecond)
-	synctest.Wait() // for the race detector too: the counts are the other goroutines'
+	synctest.Wait()
 }
 
 // bytesPerCall is the bytes of a call on the line, or of its answer, with all that a
@@ -192,7 +221,7 @@ func (c *cable) settle() {
 func bytesPerCall(answer bool) func(t *testing.T) float64 {
 	return func(t *testing.T) (each float64) {
 		synctest.Test(t, func(t *testing.T) {
-			c := connect(t, nil)
+			c := connect(t, lineBaud, nil)
 			defer c.end()
 			c.calls(1, 100)
 			const n = 500
@@ -206,8 +235,92 @@ func bytesPerCall(answer bool) func(t *testing.T) float64 {
 	}
 }
 
-// bytesOfList is what tools/list costs on the line, both ways, for a host that has
-// never met the board, or has in an earlier run.
+// delayRatio is how long the slowest of many calls takes from the client's end of
+// connect to the answer there, as a multiple of the time that its bytes are on the line.
+// What processors add is not in it.
+func delayRatio(baud int) func(t *testing.T) float64 {
+	return func(t *testing.T) (worst float64) {
+		synctest.Test(t, func(t *testing.T) {
+			c := connect(t, baud, nil)
+			defer c.end()
+			c.calls(1, 100)
+			for i := range 200 {
+				c.settle()
+				time.Sleep(time.Duration(i%7) * time.Millisecond)
+				synctest.Wait()
+				before, begun := c.host.out.carried.Load()+c.host.in.carried.Load(), time.Now()
+				c.calls(101+i, 1)
+				took := time.Since(begun)
+				synctest.Wait()
+				bytes := c.host.out.carried.Load() + c.host.in.carried.Load() - before
+				wire := time.Duration(bytes) * 10 * time.Second / time.Duration(baud)
+				worst = max(worst, float64(took)/float64(wire))
+			}
+		})
+		return math.Round(worst*1000) / 1000
+	}
+}
+
+// callRate is calls a second of the line, with so many under way at a time.
+func callRate(baud, ahead int) func(t *testing.T) float64 {
+	return func(t *testing.T) (rate float64) {
+		synctest.Test(t, func(t *testing.T) {
+			c := connect(t, baud, nil)
+			defer c.end()
+			c.calls(1, 100)
+			c.settle()
+			const n = 400
+			begun := time.Now()
+			c.pipelined(101, n, ahead)
+			rate = n / time.Since(begun).Seconds()
+		})
+		return math.Floor(rate)
+	}
+}
+
+// goodput is the part of the line that a message without any pattern gets, 16 seconds
+// long: from Send to Receive, with all that packets and the fragments' growth cost.
+func goodput(baud int) func(t *testing.T) float64 {
+	return func(t *testing.T) (part float64) {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := newLine(baud)
+			host := link.New(link.Config{Host: true, Epoch: 1, Baud: baud})
+			board := link.New(link.Config{Epoch: 2, Baud: baud})
+			go func() { _ = host.Run(near) }()
+			go func() { _ = board.Run(far) }()
+			send := func(msg []byte) time.Duration {
+				begun := time.Now()
+				if _, err := board.Send(msg, 0); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := host.Receive(); err != nil || !bytes.Equal(got, msg) {
+					t.Fatalf("a message of %d bytes came as %d, %v", len(msg), len(got), err)
+				}
+				return time.Since(begun)
+			}
+			send([]byte("a session begins"))
+			large := noise(16 * baud / 10)
+			part = float64(len(large)*10) / float64(baud) / send(large).Seconds()
+			_ = host.Close()
+			_ = board.Close()
+			time.Sleep(time.Second) // a Read that waits for the line
+		})
+		return math.Floor(part*1000) / 1000
+	}
+}
+
+// noise is n bytes without any pattern.
+func noise(n int) []byte {
+	rng := rand.New(rand.NewPCG(1, 1))
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(rng.Uint32())
+	}
+	return p
+}
+
+// bytesOfList is what tools/list costs on the line: both ways for a host that has
+// never met the board, and from the board to one that has, in an earlier run.
 func bytesOfList(known bool) func(t *testing.T) float64 {
 	return func(t *testing.T) (cost float64) {
 		dir := t.TempDir()
@@ -215,7 +328,7 @@ func bytesOfList(known bool) func(t *testing.T) float64 {
 			synctest.Test(t, func(t *testing.T) {
 				lists := proxy.OpenLists(dir)
 				defer lists.Close()
-				c := connect(t, lists)
+				c := connect(t, lineBaud, lists)
 				defer c.end()
 				c.calls(1, 20)
 				toBoard, toHost := c.carried(func() {
@@ -223,7 +336,9 @@ func bytesOfList(known bool) func(t *testing.T) float64 {
 					t.Logf("%d bytes of tools/list", len(list))
 				})
 				t.Logf("%d bytes to the board, %d to the host", toBoard, toHost)
-				cost = float64(toBoard + toHost)
+				if cost = float64(toBoard + toHost); known {
+					cost = float64(toHost)
+				}
 			})
 		}
 		run()
@@ -313,11 +428,7 @@ func linkBuffers(t *testing.T) float64 {
 	for _, run := range []func(){func() { _ = h.Run(host) }, func() { _ = b.Run(far) }} {
 		go func() { run(); done <- struct{}{} }()
 	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	noise := make([]byte, 1<<20)
-	for i := range noise {
-		noise[i] = byte(rng.Uint32())
-	}
+	noise := noise(1 << 20)
 	echo := func(n int, msg []byte) {
 		for range n {
 			if _, err := h.Send(msg, 0); err != nil {

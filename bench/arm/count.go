@@ -100,7 +100,11 @@ func measure(dir, exe string) ([]figure, error) {
 			return nil, err
 		}
 	}
-	var figures []figure
+	link, err := c.link()
+	if err != nil {
+		return nil, err
+	}
+	figures := []figure{link}
 	for _, d := range dialects {
 		start, spreadOne, err := c.least(d, 1, startRounds)
 		if err != nil {
@@ -149,10 +153,15 @@ func (c *counter) least(d dialect, n, rounds int) (count uint64, spread float64,
 
 // count runs the program from its start to its end with n calls, one at a time.
 func (c *counter) count(d dialect, n int) (uint64, error) {
+	return c.run(func(in io.Writer, answers *bufio.Reader) error { return ask(in, answers, d, n) }, c.exe, "serve", "--board", "sim")
+}
+
+// run runs a program and counts; talk is with its standard input and output.
+func (c *counter) run(talk func(io.Writer, *bufio.Reader) error, program ...string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out := filepath.Join(c.dir, "count")
-	cmd := exec.CommandContext(ctx, emulator, "-cpu", cpu, "-plugin", c.plugin+",out="+out, c.exe, "serve", "--board", "sim")
+	cmd := exec.CommandContext(ctx, emulator, append([]string{"-cpu", cpu, "-plugin", c.plugin + ",out=" + out}, program...)...)
 	cmd.Env = []string{} // what the runtime of Go would look at
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -167,7 +176,7 @@ func (c *counter) count(d dialect, n int) (uint64, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	failed := ask(in, bufio.NewReader(answers), d, n)
+	failed := talk(in, bufio.NewReader(answers))
 	in.Close()
 	if err := cmd.Wait(); failed != nil || err != nil {
 		return 0, fmt.Errorf("%w, %v: %s", failed, err, said.Bytes())
@@ -180,6 +189,35 @@ func (c *counter) count(d dialect, n int) (uint64, error) {
 		return 0, err
 	}
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// link is what one end of the link takes for a call and its answer: half of what both
+// ends take in a benchmark of package frame/link, as each codes one message, decodes
+// one, and has their packets.
+func (c *counter) link() (figure, error) {
+	exe := filepath.Join(c.dir, "link.test")
+	build := exec.Command("go", "test", "-c", "-o", exe, "boardhand/frame/link")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm", "GOARM=6")
+	if text, err := build.CombinedOutput(); err != nil {
+		return figure{}, fmt.Errorf("%v: %w\n%s", build.Args, err, text)
+	}
+	var least [2]uint64
+	spread := 0.0
+	for i := range least {
+		counts := make([]uint64, rounds)
+		for r := range counts {
+			var err error
+			if counts[r], err = c.run(func(_ io.Writer, out *bufio.Reader) error {
+				_, err := io.Copy(io.Discard, out)
+				return err
+			}, exe, "-test.run", "^$", "-test.bench", "CallAndAnswer$", "-test.benchtime", fmt.Sprintf("%dx", (i+1)*calls)); err != nil {
+				return figure{}, err
+			}
+		}
+		lowest, highest := slices.Min(counts), slices.Max(counts)
+		least[i], spread = lowest, max(spread, 100*float64(highest-lowest)/float64(lowest))
+	}
+	return figure{"arm.link_call", perCall(least[0], least[1]) / 2, spread}, nil
 }
 
 // ask makes n calls, each after the answer to the one before.

@@ -85,7 +85,7 @@ func (o *options) run() error {
 	}
 	defer s.close()
 	for _, p := range chosen {
-		if err := s.run(p, o.calls/len(phases)); err != nil {
+		if err := s.run(p, (o.calls+len(phases)-1)/len(phases)); err != nil {
 			s.fail("%s: %v", p.name, err)
 			break
 		}

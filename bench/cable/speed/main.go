@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"boardhand/bench"
 )
 
@@ -81,7 +83,10 @@ func run(exe, bauds string, check bool, attempts int) error {
 	kept := map[string]bool{}
 	quietAttempts := 0
 	for attempt := 1; ; attempt++ {
-		quiet := !check || waitForQuiet()
+		if check {
+			waitForQuiet()
+		}
+		others := watchOthers()
 		found := map[string]float64{}
 		var rows []*figures
 		for _, baud := range speeds {
@@ -96,7 +101,9 @@ func run(exe, bauds string, check bool, attempts int) error {
 		if !check {
 			return nil
 		}
-		if quiet && isQuiet() {
+		share := others()
+		fmt.Printf("other programs took %.0f %% of the processors\n", 100*share)
+		if share < 1-quietShare {
 			quietAttempts++
 		}
 		var exceeded []string
@@ -139,25 +146,45 @@ func print(rows []*figures) {
 	}
 }
 
-// The machine is quiet when its processors idle for this share of a second.
+// The machine is quiet when its processors have this share left for what is measured.
 const quietShare = 0.85
 
-// waitForQuiet waits a minute at the most.
-func waitForQuiet() bool {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if isQuiet() {
-			return true
+// waitForQuiet waits a while at the most.
+func waitForQuiet() {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		others := watchOthers()
+		time.Sleep(time.Second)
+		if others() < 1-quietShare {
+			return
 		}
 	}
-	return false
 }
 
-// isQuiet looks for a second.
-func isQuiet() bool {
+// watchOthers begins to watch what programs take that are not this one and its
+// children, which must have ended when the share is asked for.
+func watchOthers() (share func() float64) {
 	idle, all := processorTime()
-	time.Sleep(time.Second)
-	idleNow, allNow := processorTime()
-	return allNow > all && float64(idleNow-idle) >= quietShare*float64(allNow-all)
+	own, begun := ownTime(), time.Now()
+	return func() float64 {
+		idleNow, allNow := processorTime()
+		if allNow <= all {
+			return 1 // it cannot be known
+		}
+		processors := time.Since(begun) * time.Duration(runtime.NumCPU())
+		busy := 1 - float64(idleNow-idle)/float64(allNow-all)
+		return busy - float64(ownTime()-own)/float64(processors)
+	}
+}
+
+// ownTime is the processor time of this process and of its children that have ended.
+func ownTime() (sum time.Duration) {
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if err := unix.Getrusage(who, &u); err == nil {
+			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	return sum
 }
 
 // processorTime is the idle time of all processors and all their time since the

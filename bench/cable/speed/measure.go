@@ -28,7 +28,7 @@ import (
 const (
 	oneAtATime = 3
 	pipelined  = 3
-	large      = 4 // of incompressible bytes
+	large      = 16 // of incompressible bytes: what the beginning costs is small
 	inFlight   = 32
 )
 
