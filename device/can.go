@@ -111,6 +111,7 @@ func (s CANState) String() string {
 // CANLink is one CAN interface and how its link is.
 type CANLink struct {
 	Name        string // "can0"
+	Description string // what the board file says of it, or empty
 	Kind        string // the kernel's word: "can", "vcan", "slcan"; may be empty
 	Up          bool
 	FD          bool // takes FD frames

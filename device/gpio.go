@@ -37,6 +37,8 @@ type Line struct {
 	Owner string
 	// Slow says that reaching the line needs a transfer on a bus (an I/O expander), which can wait.
 	Slow bool
+	// Description is what the board file says of it, or empty.
+	Description string
 }
 
 // Bias is the pull on a line.
@@ -141,8 +143,8 @@ type GPIO interface {
 	// allocates nothing once a line has been seen.
 	Read(names []string, levels []Level) error
 	// Write makes the named line an output at level and holds it until Release
-	// or Close; before is how it stood just before this call. A held output just
-	// changes level; what else was configured stays. A line that is watched is
+	// or Close; before is how it stood just before this call: of a held output the level
+	// that it drives, which the pin need not show. A held output just changes level; what else was configured stays. A line that is watched is
 	// ErrBusy. It does not keep name. It allocates nothing for a held line.
 	Write(name string, level Level) (before State, err error)
 	// Configure changes how the named line is set up, and holds it so until Release
@@ -158,6 +160,11 @@ type GPIO interface {
 	// set, for nobody knows the former one. A line that is not held is left alone,
 	// without error; one that is held and watched is ErrBusy.
 	Release(name string) error
+	// Rest says how Release and Close leave the named line, held now or later, in
+	// place of how it was before its first Write or Configure. It changes nothing
+	// by itself. An output at rest keeps its level for as long as its chip does:
+	// some make a line an input when the last process lets it go.
+	Rest(name string, c Config) error
 	// Watch begins to record the edges of the named lines, at most MaxWatched, each
 	// once. It holds no line beyond the Watcher's Close and changes none: each must
 	// be an input, or it is ErrNotSupport. A line that is watched already is ErrBusy.

@@ -45,6 +45,8 @@ type Occupant struct {
 	// Driver is the kernel driver bound to the address ("bme280"); such an
 	// address is not probed and not open to transfers. Empty: a device answered.
 	Driver string
+	// Name and Description are what the board file says of it, or empty.
+	Name, Description string
 }
 
 // Scanning is how a scan tells its caller where it is. Both functions may be nil.

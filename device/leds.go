@@ -9,11 +9,12 @@ import (
 
 // LED is a snapshot of one LED.
 type LED struct {
-	Name       string // "ACT", as in /sys/class/leds
-	Brightness int    // 0 to Max, as of now: a trigger may change it at any time
-	Max        int
-	Trigger    string // what the kernel lets drive it: "mmc0", "timer"; "none" where nothing does
-	Held       bool   // this process has set it
+	Name        string // "ACT", as in /sys/class/leds
+	Brightness  int    // 0 to Max, as of now: a trigger may change it at any time
+	Max         int
+	Trigger     string // what the kernel lets drive it: "mmc0", "timer"; "none" where nothing does
+	Held        bool   // this process has set it
+	Description string // what the board file says of it, or empty
 }
 
 // LEDSetting is what an LED is set to: a steady brightness, or a trigger.
@@ -43,6 +44,9 @@ type LEDs interface {
 	// brightness that it had before its first Set, and gives it up. One that is
 	// not held is left alone, without error.
 	Release(name string) error
+	// Rest says how Release and Close leave the LED, held now or later, in place of
+	// how it was before. It changes nothing by itself, and refuses what Set would.
+	Rest(name string, s LEDSetting) error
 }
 
 // Check says why an LED that can have triggers cannot be set so. It is the part of

@@ -16,8 +16,9 @@ type PWMChannel struct {
 	Name   string // "pwmchip0/1": chip 0, channel 1
 	Device string // of the chip, the same on every kernel: "3f20c000.pwm"; "3f20c000.pwm/1" names the channel too
 	PWMState
-	Known bool // the state is known: of a channel that nobody has opened it is not
-	Held  bool // this process has set it
+	Description string // what the board file says of it, or empty
+	Known       bool   // the state is known: of a channel that nobody has opened it is not
+	Held        bool   // this process has set it
 }
 
 // PWM is a board's PWM channels. Setting one can wait, for its chip's queue.
@@ -36,4 +37,8 @@ type PWM interface {
 	// gives it up. One that had no period is only switched off, for none can be
 	// taken away again. One that is not held is left alone, without error.
 	Release(name string) error
+	// Rest says how Release and Close leave the channel, held now or later, in place
+	// of how it stood before. It changes nothing by itself. A state without a
+	// period only switches the output off.
+	Rest(name string, s PWMState) error
 }

@@ -85,14 +85,26 @@ type Sensor struct {
 	Label    string // the kernel's label for it, or empty
 	Quantity Quantity
 	Source   string // "hwmon", "thermal", "iio", "w1" or "sim"
+	// Description is what the board file says of it, or empty.
+	Description string
+	// Unit is that of the value where the board file converts it; empty: the quantity's.
+	Unit string
 	// Waits is what measuring waits for, "sensor bme280" or "w1_bus_master1":
 	// sensors that wait for the same share it. Empty: the value is at hand.
 	Waits string
 }
 
+// UnitOf is the unit that the sensor's values are in.
+func (s *Sensor) UnitOf() string {
+	if s.Unit != "" {
+		return s.Unit
+	}
+	return s.Quantity.Unit()
+}
+
 // Reading is one measurement.
 type Reading struct {
-	Value Decimal // in the unit of the sensor's quantity
+	Value Decimal // in the unit of the sensor, see UnitOf
 	Time  time.Time
 	// Suspect says why the value may not be what it seems, such as a code of a
 	// sensor that has just got power; empty: nothing speaks against it.

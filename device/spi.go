@@ -2,6 +2,7 @@ package device
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,19 @@ type SPIDevice struct {
 	// Owner is the kernel driver that works the device ("mcp251x"), empty for one
 	// that is free to transfers.
 	Owner string
+	// Description is what the board file says of it, or empty.
+	Description string
+	// Bus is the bus where the name does not tell: "spi0". See BusName.
+	Bus string
+}
+
+// BusName is the bus that the device is on: "spi0".
+func (d *SPIDevice) BusName() string {
+	if d.Bus != "" {
+		return d.Bus
+	}
+	bus, _, _ := strings.Cut(strings.TrimPrefix(d.Name, "spidev"), ".")
+	return "spi" + bus
 }
 
 // SPIConfig is how one message goes over the wire. The device's former settings

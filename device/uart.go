@@ -18,6 +18,8 @@ type UARTPort struct {
 	// port cannot be opened.
 	Owner string
 	Open  bool // by this process
+	// Description is what the board file says of it, or empty.
+	Description string
 }
 
 // USBIdentity is what a USB device says of itself, as it says it.
@@ -215,4 +217,11 @@ func ParsePortMode(text string, base PortMode) (PortMode, error) {
 		}
 	}
 	return m, nil
+}
+
+// Moded is a UART of which somebody has said how its ports are set.
+type Moded interface {
+	UART
+	// ModeOf is the one mode of the port called name, as Find has it, or false.
+	ModeOf(name string) (PortMode, bool)
 }

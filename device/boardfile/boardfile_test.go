@@ -2,10 +2,12 @@ package boardfile
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"boardhand/device/policy"
 	"boardhand/device/sim"
 )
 
@@ -53,14 +55,15 @@ ms = 2.5
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
-	simKeys := "; sim has " + strings.Join(keys(reflect.TypeFor[sim.Wiring](), nil), ", ")
+	fileKeys := strings.Join(keys(reflect.TypeFor[contents]()), ", ")
+	simKeys := "; sim has " + strings.Join(keys(reflect.TypeFor[sim.Wiring]()), ", ")
 	for text, want := range map[string]string{
 		"[sim]\nsed = 1":              "board.toml:2: sim.sed is no key" + simKeys,
 		"[sim]\nseed = 1\nSeed = 2":   "board.toml:3: sim.Seed is no key" + simKeys,
-		"[Sim]\nseed = 1":             "board.toml:1: Sim is no key; the file has sim",
+		"[Sim]\nseed = 1":             "board.toml:1: Sim is no key; the file has " + fileKeys,
 		"[sim]\nnow = 1":              "board.toml:2: sim.now is no key" + simKeys,
 		"[sim]\nwires = []":           "board.toml:2: sim.wires is no key" + simKeys,
-		"x = 1":                       "board.toml:1: x is no key; the file has sim",
+		"x = 1":                       "board.toml:1: x is no key; the file has " + fileKeys,
 		"sim.seed = 1\nsim . 'x' = 2": "board.toml:2: sim.x is no key" + simKeys,
 		"[sim]\n[sim.x.y]":            "board.toml:2: sim.x is no key" + simKeys,
 		"[[sim.wire]]\nfrom = \"GPIO4\"\nto = \"GPIO5\"\n[[sim.wire]]\n# form\nform = \"GPIO17\"":       "board.toml:6: sim.wire.form is no key; sim.wire has from, to",
@@ -73,7 +76,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"[sim]\nwire = [1]":          "board.toml:2: sim.wire is of type integer; table is allowed",
 		"[sim.wire]\nfrom = 'GPIO4'": "board.toml:1: sim.wire is of type table; array of tables is allowed",
 		"[[sim.jam]]\nbus = 1.5":     "board.toml:2: sim.jam.bus is of type float; integer is allowed",
-		"[[sim.slow]]\nms = '1'\n[[sim.slow]]\nms=2":           "board.toml:4: sim.slow.ms is of type string; float is allowed",
+		"[[sim.slow]]\nms = '1'\n[[sim.slow]]\nms=2":           "board.toml:2: sim.slow.ms is of type string; float is allowed",
 		"[sim]\nseed = 1\n[sim]\n":                             "board.toml:3: Key 'sim' has already been defined.",
 		"[sim\n":                                               "board.toml:2: expected '.' or ']' to end table name, but got '\\n' instead",
 		"[sim]\nseed = 99999999999999999999":                   "board.toml:2: 99999999999999999999 is out of range for int64",
@@ -120,8 +123,14 @@ func FuzzParse(f *testing.F) {
 		"sim = {wire = [{from = 'GPIO4', to = '''GPIO5'''}]}",
 		"[sim]\nx.y.\"z\" = [1, {a = \"\\\"[\"}] # [",
 		"a=[[[[1]]]]", "[[a]]\n[a.b]", "\"\"\"", "'", "\xef\xbb\xbf[sim]", "[sim]\nseed = 1979-05-27T07:32:00Z",
+		"allow = 'everything'\n[[line]]\nline = 'GPIO17'\nname = 'pump'\naccess = 'write'\nmax_on = '3s'\nneeds = ['fan']\n[tools.rate]\n'gpio_*' = '3/s'",
+		"[[modbus]]\ntarget = 'x'\n[[modbus.point]]\nname = 'p'\naddress = 1\n[[i2c]]\nbus = 1\naddress = '1-3'\n[[i2c.register]]\nregister = 3\ntype = 'i24'\nmin = -3.5",
+		"[[tool]]\nname = 't'\ndescription = 'd'\n[[tool.param]]\nname = 'p'\n[[tool.step]]\nprogram = ['/bin/true', '{p}']",
 	} {
 		f.Add([]byte(seed))
+	}
+	if text, err := os.ReadFile("testdata/greenhouse.toml"); err == nil {
+		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := Parse("b", text)
@@ -133,6 +142,17 @@ func FuzzParse(f *testing.F) {
 		}
 		if err := file.Sim.Check(); err != nil {
 			t.Error(err)
+		}
+		if file.Rules != nil {
+			w, err := policy.Wrap(sim.Open(sim.Wiring{}), file.Rules, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Names()
+			if g := w.GPIO(); g != nil {
+				_, _ = g.Lines(nil)
+			}
+			w.Close()
 		}
 	})
 }

@@ -3,12 +3,9 @@ package boardfile
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"strings"
 )
 
-// The decoder neither bounds what it nests nor tells where an unknown key
-// stands, so both are done here, on the text.
+// The decoder does not bound what it nests, so that is done here, on the text.
 
 // maxDepth bounds arrays and inline tables within each other, and the dots of a
 // key: the decoder recurses on the ones and takes quadratic time on the others.
@@ -66,51 +63,4 @@ func stringLength(text []byte) int {
 		}
 	}
 	return len(text)
-}
-
-// lineOf is the line on which key stands first, in text that the decoder took;
-// 0 where it is not found. A key in an inline table is looked for by its last
-// part alone, and a string on several lines can mislead it: good enough for a
-// message.
-func lineOf(text []byte, key []string) int {
-	var table []string
-	inline := 0
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			header, _, _ := strings.Cut(strings.TrimLeft(line, "["), "]")
-			table = parts(header)
-			if begins(table, key) {
-				return number
-			}
-			continue
-		}
-		left, right, _ := strings.Cut(line, "=")
-		if !begins(key, table) || strings.HasPrefix(line, "#") {
-			continue
-		}
-		whole := slices.Concat(table, parts(left))
-		if begins(whole, key) {
-			return number
-		}
-		if inline == 0 && strings.Contains(right, key[len(key)-1]) {
-			inline = number
-		}
-	}
-	return inline
-}
-
-// parts are the parts of a dotted key as written, without blanks and quotes.
-func parts(dotted string) []string {
-	all := strings.Split(dotted, ".")
-	for i := range all {
-		all[i] = strings.Trim(all[i], " \t\"'")
-	}
-	return all
-}
-
-func begins(whole, start []string) bool {
-	return len(whole) >= len(start) && slices.Equal(whole[:len(start)], start)
 }

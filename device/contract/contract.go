@@ -101,6 +101,43 @@ func Close(t *testing.T, open func() device.Board, w GPIOWiring) {
 			}
 		}
 	})
+	t.Run("leaves a line as Rest says", func(t *testing.T) {
+		w.need(t, w.Free)
+		b := open()
+		was := stand(t, b.GPIO(), w.Free)
+		for _, atRest := range []device.Config{
+			{Direction: device.Out, Level: device.High},
+			{Direction: device.Out, Level: device.Low},
+			{Direction: device.In}, // as it was
+		} {
+			must(t, b.GPIO().Rest(w.Free, atRest))
+			if l := find(t, b.GPIO(), w.Free); l.Held {
+				t.Error("Rest holds the line")
+			}
+			write(t, b.GPIO(), w.Free, atRest.Level^1)
+			if atRest.Direction == device.Out { // said again while it is held
+				must(t, b.GPIO().Rest(w.Free, atRest))
+				must(t, b.GPIO().Release(w.Free))
+				if now := stand(t, b.GPIO(), w.Free); now != (device.State{Direction: device.Out, Level: atRest.Level}) {
+					t.Errorf("after Release it is %+v, not as %+v", now, atRest)
+				}
+				write(t, b.GPIO(), w.Free, atRest.Level^1)
+			}
+			must(t, b.Close())
+			b = open()
+			now := stand(t, b.GPIO(), w.Free)
+			switch {
+			case atRest.Direction == device.In && now != was:
+				t.Errorf("%+v in the end, was %+v", now, was)
+			case atRest.Direction == device.Out && now.Direction == device.In:
+				t.Log("this chip makes a line an input when the last process lets it go")
+			case atRest.Direction == device.Out && now.Level != atRest.Level:
+				t.Errorf("after Close it is %+v, not as %+v", now, atRest)
+			}
+		}
+		refused(t, b.GPIO().Rest("no such line", device.Config{}), device.ErrNotFound, "no such line")
+		must(t, b.Close())
+	})
 	t.Run("frees the lines for another", func(t *testing.T) {
 		w.need(t, w.Free)
 		one, other := open(), open()
@@ -143,6 +180,7 @@ func Close(t *testing.T, open func() device.Board, w GPIOWiring) {
 			refused(t, err, device.ErrUnplugged)
 			refused(t, g.Read([]string{w.Free}, make([]device.Level, 1)), device.ErrUnplugged)
 			refused(t, g.Release(w.Free), device.ErrUnplugged)
+			refused(t, g.Rest(w.Free, device.Config{}), device.ErrUnplugged)
 			_, _, err = g.Configure(w.Free, func(*device.Config) error { return nil })
 			refused(t, err, device.ErrUnplugged)
 			_, err = g.Watch([]string{w.Free}, device.BothEdges)

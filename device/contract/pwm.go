@@ -138,6 +138,32 @@ func PWM(t *testing.T, open func() device.Board, name string) {
 			}
 		}
 	})
+	t.Run("is left as Rest says", func(t *testing.T) {
+		was := find(t)
+		another := open()
+		q := another.PWM()
+		atRest := device.PWMState{Period: 20 * ms, Duty: 5 * ms, Enabled: true}
+		must(t, q.Rest(name, atRest))
+		if now := find(t); now != was {
+			t.Errorf("%+v after Rest, was %+v", now, was)
+		}
+		for _, end := range []func() error{func() error { return q.Release(name) }, another.Close} {
+			_, _, err := q.Set(name, func(device.PWMState) (device.PWMState, error) {
+				return device.PWMState{Period: 10 * ms, Duty: 2 * ms, Enabled: true}, nil
+			})
+			must(t, err)
+			must(t, end())
+			if now := find(t); !near(now.PWMState, atRest) {
+				t.Errorf("it is %+v, not %+v", now, atRest)
+			}
+		}
+		refused(t, p.Rest("pwmchip99/0", atRest), device.ErrNotFound, "pwmchip99/0")
+		another = open()
+		must(t, another.PWM().Rest(name, was.PWMState))
+		_, _, err := another.PWM().Set(name, func(s device.PWMState) (device.PWMState, error) { s.Enabled = false; return s, nil })
+		must(t, err)
+		must(t, another.Close())
+	})
 	t.Run("close goes back, and ends it", func(t *testing.T) {
 		was := find(t)
 		another := open()

@@ -74,6 +74,43 @@ type hold[T any] struct {
 	mu    sync.Mutex
 	set   bool
 	first T
+	rest  *T       // takes the place of first, where that was said
+	lock  *os.File // tells other processes that it is set
+}
+
+// reserve locks the thing at path, where it is not set yet, for this process. The
+// caller has mu, and calls unlock where it does not take it after all.
+func (x *hold[T]) reserve(r roots, subject, path string, family []meaning) (err error) {
+	if !x.set && x.lock == nil {
+		x.lock, err = lockFolder(r, subject, path, family)
+	}
+	return err
+}
+
+// unlock ends what reserve began, where the thing is not set. The caller has mu.
+func (x *hold[T]) unlock() {
+	if !x.set && x.lock != nil {
+		x.lock.Close()
+		x.lock = nil
+	}
+}
+
+// take makes the thing a held one, which stood as first before. The caller has mu.
+func (x *hold[T]) take(first T) {
+	if x.set {
+		return
+	}
+	x.set, x.first = true, first
+	if x.rest != nil {
+		x.first = *x.rest
+	}
+}
+
+// leave says how the thing is left. The caller has mu.
+func (x *hold[T]) leave(rest T) {
+	if x.rest = &rest; x.set {
+		x.first = rest
+	}
 }
 
 // of gives the hold of a thing that exists.

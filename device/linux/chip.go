@@ -18,14 +18,12 @@ import (
 	"boardhand/device/linux/internal/uapi"
 )
 
-// consumer is the name under which the kernel shows our lines to others.
-const consumer = "boardhand"
-
 // maxLines bounds the lines of one chip; the kernel's largest have some hundred.
 const maxLines = 4096
 
 // chip is one GPIO chip, open for as long as it is there.
 type chip struct {
+	roots  roots
 	name   string // "gpiochip0"
 	label  string
 	parent string // the device that the chip belongs to, "1-0020"
@@ -73,7 +71,7 @@ func openChip(r roots, number int) (*chip, error) {
 	if err != nil {
 		return nil, openError(r, path, err, nil)
 	}
-	c := &chip{name: name, number: number, fd: fd}
+	c := &chip{roots: r, name: name, number: number, fd: fd}
 	if err := c.learn(r); err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -167,17 +165,18 @@ func (l *line) look(info *uapi.LineInfo) (owner string, err error) {
 	case info.Flags&uapi.FlagUsed == 0:
 		return l.pinned, nil
 	}
-	owner = userOf(info)
+	owner = l.chip.userOf(info)
 	if owner == anotherOne && (requests%2 == 1 || l.chip.requests.Load() != requests) {
 		return l.pinned, nil // a read of ours, which is over by now
 	}
 	return owner, nil
 }
 
+// anotherOne is who has a line by this very process, as another board of it.
 const anotherOne = "another boardhand"
 
 // userOf is who requested a line that is used.
-func userOf(info *uapi.LineInfo) string {
+func (c *chip) userOf(info *uapi.LineInfo) string {
 	switch s := text(info.Consumer[:]); s {
 	case "":
 		if info.Consumer[0] == 0 {
@@ -189,6 +188,9 @@ func userOf(info *uapi.LineInfo) string {
 	case consumer:
 		return anotherOne
 	default:
+		if pid := consumerPID(s); pid > 0 {
+			return process(c.roots, pid)
+		}
 		return s
 	}
 }
@@ -199,7 +201,7 @@ func (c *chip) busy(lines ...*line) error {
 	for _, l := range lines {
 		info := uapi.LineInfo{Offset: l.offset}
 		if uapi.GetLineInfo(c.fd, &info) == nil && info.Flags&uapi.FlagUsed != 0 {
-			return l.ownedBy(userOf(&info))
+			return l.ownedBy(c.userOf(&info))
 		}
 	}
 	return lines[0].ownedBy("") // given back since

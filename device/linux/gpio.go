@@ -33,6 +33,7 @@ type gpio struct {
 	byName map[string]*line // names and aliases
 	why    error            // why a chip that is there is not in chips
 	spare  []*reading
+	rests  map[string]device.Config // how lines are left, by name, so that it outlives a chip that goes and comes
 }
 
 // reading is the scratch of one Read.
@@ -486,6 +487,9 @@ func (g *gpio) configure(l *line, change func(*device.Config) error) (before, af
 	g.mu.Lock()
 	if !l.held {
 		l.first = before
+		if rest, ok := g.rests[l.name]; ok {
+			l.first = rest
+		}
 	}
 	l.fd, l.held, l.now = fd, true, after
 	closed := g.closed
@@ -558,6 +562,27 @@ func (g *gpio) release(l *line) error {
 	unix.Close(l.fd)
 	l.fd = -1
 	return err
+}
+
+// Rest implements device.GPIO.
+func (g *gpio) Rest(name string, c device.Config) error {
+	g.mu.Lock()
+	l, err := g.find(name)
+	if err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	if g.rests == nil {
+		g.rests = make(map[string]device.Config)
+	}
+	g.rests[l.name] = c
+	g.mu.Unlock()
+	l.chip.mu.Lock() // where the chip is at work this waits, as Release does
+	defer l.chip.mu.Unlock()
+	if l.held {
+		l.first = c
+	}
+	return nil
 }
 
 // done ends a piece of work on a chip, which ended with err, and unlocks its mu. A

@@ -60,17 +60,21 @@ func TestEveryLineHasANameOfItsOwn(t *testing.T) {
 }
 
 func TestWhoHasALine(t *testing.T) {
+	c := &chip{roots: tree(t, map[string]string{"proc/4321/cmdline": "boardhand\x00serve\x00--config\x00a\nb\x00"})}
 	for name, want := range map[string]string{
 		"":               "the kernel",
 		"?":              "another process",
 		"a\x01b":         "another process",
 		"\xff":           "another process",
-		"boardhand":      "another boardhand",
+		consumer:         "another boardhand",
+		"boardhand 4321": "process 4321 (boardhand serve --config a b)",
+		"boardhand 4322": "process 4322",
+		"boardhand x":    "boardhand x",
 		"GPIO Key Power": "GPIO Key Power",
 	} {
 		var info uapi.LineInfo
 		copy(info.Consumer[:], name)
-		if got := userOf(&info); got != want {
+		if got := c.userOf(&info); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/hex"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,15 @@ func TestKernelPWM(t *testing.T) {
 	t.Logf("%+v %v", all, err)
 	contract.PWM(t, func() device.Board { return openReal(t) }, m["pwm"])
 	t.Run("is closed again", func(t *testing.T) {
+		at, err := b.pwm.find(m["pwm"])
+		must(t, err)
+		must(t, b.pwm.unexport(at)) // which was left as Rest said
+		another := openReal(t)
+		_, _, err = another.PWM().Set(m["pwm"], func(device.PWMState) (device.PWMState, error) {
+			return device.PWMState{Period: 20 * time.Millisecond, Duty: time.Millisecond, Enabled: true}, nil
+		})
+		must(t, err)
+		must(t, another.Close())
 		if c, err := b.PWM().Find(m["pwm"]); err != nil || c.Known {
 			t.Errorf("%+v %v", c, err)
 		}
@@ -96,10 +106,11 @@ func TestKernelLED(t *testing.T) {
 	contract.LEDs(t, func() device.Board { return openReal(t) }, m["led"])
 	t.Run("the timer and its times come back", func(t *testing.T) {
 		l := b.leds
-		_, _, err := l.Set(m["led"], device.LEDSetting{Trigger: "timer", On: 100 * time.Millisecond, Off: 900 * time.Millisecond})
-		must(t, err)
+		for _, w := range [][2]string{{"trigger", "timer"}, {"delay_on", "100"}, {"delay_off", "900"}} { // as somebody else has it
+			must(t, os.WriteFile(l.path(m["led"], w[0]), []byte(w[1]), 0))
+		}
 		another := openReal(t)
-		_, _, err = another.LEDs().Set(m["led"], device.LEDSetting{Brightness: 1})
+		_, _, err := another.LEDs().Set(m["led"], device.LEDSetting{Brightness: 1})
 		must(t, err)
 		must(t, another.Close())
 		if led, err := l.Find(m["led"]); err != nil || led.Trigger != "timer" {
@@ -108,7 +119,7 @@ func TestKernelLED(t *testing.T) {
 		if on, off := whole(l.path(m["led"], "delay_on")), whole(l.path(m["led"], "delay_off")); on != 100 || off != 900 {
 			t.Errorf("%d and %d ms", on, off)
 		}
-		must(t, l.Release(m["led"]))
+		must(t, os.WriteFile(l.path(m["led"], "trigger"), []byte("none"), 0))
 	})
 }
 

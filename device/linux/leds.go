@@ -152,6 +152,10 @@ func (l *leds) Set(name string, s device.LEDSetting) (before, after device.LED, 
 	if err := l.allowed(before, s); err != nil {
 		return before, after, err
 	}
+	defer x.unlock()
+	if err := x.reserve(l.roots, fmt.Sprintf("LED %q", name), filepath.Join(l.class(), name), ledMeanings); err != nil {
+		return before, after, err
+	}
 	first := l.remember(before)
 	if s.Trigger != "" && s.Trigger != noTrigger {
 		err = l.setTrigger(before, s)
@@ -162,9 +166,7 @@ func (l *leds) Set(name string, s device.LEDSetting) (before, after device.LED, 
 		l.restore(name, first)
 		return before, after, err
 	}
-	if !x.set {
-		x.set, x.first = true, first
-	}
+	x.take(first)
 	after = l.describe(name)
 	after.Held = true
 	return before, after, nil
@@ -253,6 +255,7 @@ func (l *leds) release(name string, x *hold[ledBefore]) error {
 		return nil
 	}
 	x.set = false
+	defer x.unlock()
 	return l.restore(name, x.first)
 }
 
@@ -265,6 +268,28 @@ func (l *leds) Release(name string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return l.release(name, x)
+}
+
+// Rest implements device.LEDs.
+func (l *leds) Rest(name string, s device.LEDSetting) error {
+	if err := l.check(name); err != nil {
+		return err
+	}
+	if err := l.allowed(l.describe(name), s); err != nil {
+		return err
+	}
+	b := ledBefore{trigger: s.Trigger, brightness: int64(s.Brightness)}
+	if b.trigger == "" {
+		b.trigger = noTrigger
+	}
+	if s.On > 0 {
+		b.settings = []ledSetting{{"delay_on", strconv.FormatInt(s.On.Milliseconds(), 10)}, {"delay_off", strconv.FormatInt(s.Off.Milliseconds(), 10)}}
+	}
+	x := l.holds.of(name)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.leave(b)
+	return nil
 }
 
 func (l *leds) close() error { return l.holds.close("leds", l.release) }

@@ -4,6 +4,7 @@ package linux
 
 import (
 	"errors"
+	"time"
 
 	"boardhand/device"
 )
@@ -23,3 +24,20 @@ func (*Board) Usable() bool { return false }
 func Examine() (device.Diagnosis, error) {
 	return device.Diagnosis{}, errors.New("a real board needs Linux; take the simulated one with --board sim")
 }
+
+// Watchdog is never made.
+type Watchdog struct{}
+
+// OpenWatchdog fails, for the reason it gives.
+func OpenWatchdog(path string, _ time.Duration) (*Watchdog, error) {
+	return nil, errors.New(path + ": a hardware watchdog needs Linux")
+}
+
+// Timeout is 0.
+func (*Watchdog) Timeout() time.Duration { return 0 }
+
+// Guard does nothing.
+func (*Watchdog) Guard(func() bool) {}
+
+// Close does nothing.
+func (*Watchdog) Close() error { return nil }

@@ -98,9 +98,14 @@ func openPort(u *uart, name string, mode device.PortMode) (*port, error) {
 	return p, nil
 }
 
-// held adds to the error of a port that another program has how to find it.
+// held adds to the error of a port that another program has which one it is, or how
+// to find it.
 func (u *uart) held(name string, err error) error {
 	if e, ok := err.(*device.Error); ok && e.Kind == device.ErrBusy && e.Hint == "" {
+		if who := locker(u.roots, u.node(name)); who != "" {
+			e.Reason, e.Hint = "in use by "+who, "end that one, or use another port"
+			return e
+		}
 		e.Hint = "find the program with: sudo fuser -v /dev/" + name
 	}
 	return err

@@ -150,7 +150,10 @@ func (p *pwm) Set(name string, change func(device.PWMState) (device.PWMState, er
 	if err != nil {
 		return before, after, err
 	}
-	before, err = p.state(at)
+	defer x.unlock()
+	if err = x.reserve(p.roots, at.name(), p.dir(at), pwmMeanings); err == nil {
+		before, err = p.state(at)
+	}
 	var want device.PWMState
 	if err == nil {
 		want, err = change(before)
@@ -169,9 +172,7 @@ func (p *pwm) Set(name string, change func(device.PWMState) (device.PWMState, er
 		}
 		return before, after, err
 	}
-	if !x.set {
-		x.set, x.first = true, pwmBefore{before, !fresh}
-	}
+	x.take(pwmBefore{before, !fresh})
 	return before, after, nil
 }
 
@@ -262,6 +263,7 @@ func (p *pwm) release(at pwmAt, x *hold[pwmBefore]) error {
 		return nil
 	}
 	x.set = false
+	defer x.unlock()
 	err := p.back(at, x.first.PWMState)
 	if !x.first.exported {
 		err = errors.Join(err, p.unexport(at))
@@ -279,6 +281,19 @@ func (p *pwm) Release(name string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return p.release(at, x)
+}
+
+// Rest implements device.PWM.
+func (p *pwm) Rest(name string, s device.PWMState) error {
+	at, err := p.find(name)
+	if err != nil {
+		return err
+	}
+	x := p.holds.of(at.name())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.leave(pwmBefore{s, true}) // a channel that is given back may stop
+	return nil
 }
 
 func (p *pwm) close() error {

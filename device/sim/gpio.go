@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type pins struct {
 	lines   [len(pinout)]pin
 	clocks  []*clock
 	watches []*watch
+	trace   *trace // or nil
 }
 
 type pin struct {
@@ -30,7 +32,7 @@ type pin struct {
 	watch         *watch        // what watches it, or nil
 }
 
-func newPins(wires []Wire, clocks []Clock, now func() time.Time) *pins {
+func newPins(wires []Wire, clocks []Clock, tracer io.Writer, now func() time.Time) *pins {
 	if wires == nil {
 		wires = []Wire{{wiredByDefault, wiredTo}}
 	}
@@ -44,6 +46,9 @@ func newPins(wires []Wire, clocks []Clock, now func() time.Time) *pins {
 	}
 	for _, c := range clocks {
 		p.drive(c, now())
+	}
+	if tracer != nil {
+		p.trace = newTrace(tracer, p)
 	}
 	return p
 }
@@ -103,8 +108,11 @@ func (l *pin) logical(level device.Level) device.Level {
 
 // gpio is one board's hold on the pins.
 type gpio struct {
-	pins   *pins
-	closed bool // under the pins' lock
+	pins *pins
+
+	// Under the pins' lock:
+	closed bool
+	rests  map[int]device.Config // how lines are left, by offset; Level is at the pin
 }
 
 // Lines appends every line by offset.
@@ -169,6 +177,9 @@ func (g *gpio) Write(name string, level device.Level) (device.State, error) {
 	}
 	g.pins.advance()
 	before := device.State{Direction: l.Direction, Level: g.pins.seen(i)}
+	if l.holder == g && l.Direction == device.Out {
+		before.Level = l.logical(l.Level)
+	}
 	g.hold(i)
 	l.Direction, l.Level = device.Out, l.logical(level)
 	g.pins.settle()
@@ -227,6 +238,27 @@ func (g *gpio) Release(name string) error {
 	return nil
 }
 
+// Rest says how a line is left.
+func (g *gpio) Rest(name string, c device.Config) error {
+	g.pins.mu.Lock()
+	defer g.pins.mu.Unlock()
+	i, err := g.find(name)
+	if err != nil {
+		return err
+	}
+	if c.ActiveLow {
+		c.Level ^= 1
+	}
+	if g.rests == nil {
+		g.rests = make(map[int]device.Config)
+	}
+	g.rests[i] = c
+	if l := &g.pins.lines[i]; l.holder == g {
+		l.before = c
+	}
+	return nil
+}
+
 func (g *gpio) close() {
 	g.pins.mu.Lock()
 	defer g.pins.mu.Unlock()
@@ -256,6 +288,9 @@ func (g *gpio) release(l *pin) {
 func (g *gpio) hold(i int) {
 	if l := &g.pins.lines[i]; l.holder == nil {
 		l.holder, l.before = g, l.Config
+		if rest, ok := g.rests[i]; ok {
+			l.before = rest
+		}
 	}
 }
 

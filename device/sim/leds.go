@@ -44,6 +44,7 @@ type leds struct {
 	// Under the pins' mu:
 	closed bool
 	first  map[string]ledState // how a held LED was
+	rests  map[string]ledState // how an LED is left, where that was said
 }
 
 // shines is the brightness at a time. The card is idle, and so is the processor.
@@ -147,18 +148,48 @@ func (l *leds) Set(name string, s device.LEDSetting) (before, after device.LED, 
 			l.first = make(map[string]ledState)
 		}
 		l.first[name] = *state
+		if rest, ok := l.rests[name]; ok {
+			l.first[name] = rest
+		}
 	}
+	state.set(s)
+	return before, l.describe(state), nil
+}
+
+// set makes the LED be as s, which was checked, says.
+func (l *ledState) set(s device.LEDSetting) {
 	if s.Trigger == "" {
 		s.Trigger = noTrigger
 	}
-	if state.trigger != s.Trigger && s.On == 0 {
+	if l.trigger != s.Trigger && s.On == 0 {
 		s.On, s.Off = 500*time.Millisecond, 500*time.Millisecond
 	}
 	if s.On > 0 {
-		state.on, state.off = s.On, s.Off
+		l.on, l.off = s.On, s.Off
 	}
-	state.trigger, state.brightness = s.Trigger, s.Brightness
-	return before, l.describe(state), nil
+	l.trigger, l.brightness = s.Trigger, s.Brightness
+}
+
+// Rest says how an LED is left.
+func (l *leds) Rest(name string, s device.LEDSetting) error {
+	state, err := l.find(name)
+	defer l.pins.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := s.Check(l.describe(state), ledTriggers); err != nil {
+		return err
+	}
+	rest := *state
+	rest.set(s)
+	if l.rests == nil {
+		l.rests = make(map[string]ledState)
+	}
+	l.rests[name] = rest
+	if _, held := l.first[name]; held {
+		l.first[name] = rest
+	}
+	return nil
 }
 
 // Release gives an LED back.

@@ -36,6 +36,7 @@ type pwm struct {
 	closed bool
 	first  [2]pwmChannel // how a held channel was
 	held   [2]bool
+	rests  [2]*device.PWMState // how a channel is left, where that was said
 }
 
 func pwmName(i int) string { return pwmChip + "/" + strconv.Itoa(i) }
@@ -105,6 +106,9 @@ func (p *pwm) Set(name string, change func(device.PWMState) (device.PWMState, er
 	}
 	if !p.held[i] {
 		p.held[i], p.first[i] = true, *ch
+		if p.rests[i] != nil {
+			p.first[i] = pwmChannel{*p.rests[i], true}
+		}
 	}
 	want.Period -= want.Period % pwmGrain
 	want.Duty -= want.Duty % pwmGrain
@@ -120,6 +124,20 @@ func (p *pwm) Release(name string) error {
 		return err
 	}
 	p.release(i)
+	return nil
+}
+
+// Rest says how a channel is left.
+func (p *pwm) Rest(name string, s device.PWMState) error {
+	i, err := p.find(name)
+	defer p.pins.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	p.rests[i] = &s
+	if p.held[i] {
+		p.first[i] = pwmChannel{s, true}
+	}
 	return nil
 }
 

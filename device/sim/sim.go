@@ -61,7 +61,7 @@ func Open(w Wiring) *Board {
 	hw := &hardware{
 		now:    now,
 		booted: now(),
-		pins:   newPins(w.Wires, w.Clocks, now),
+		pins:   newPins(w.Wires, w.Clocks, w.Tracer, now),
 		buses:  newBuses(w, now),
 		meters: newMeters(w.Seed, now()),
 		spi:    newSPIBus(w.Seed, now),

@@ -177,8 +177,11 @@ func (w *watch) event(k int, at time.Time) {
 	w.wake()
 }
 
-// settle shows what has changed to all who watch.
+// settle shows what has changed to all who watch, and to the trace.
 func (p *pins) settle() {
+	if p.trace != nil {
+		p.trace.look(p)
+	}
 	if len(p.watches) == 0 {
 		return
 	}

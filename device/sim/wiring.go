@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,12 @@ type Wiring struct {
 
 	// UARTs are the faults of what is connected to the serial ports.
 	UARTs []UARTFault `toml:"uart"`
+
+	// Trace is the path of a file to which each change of how a line is driven is
+	// appended, to see what a board file makes of it. Tracer is that file, once it is
+	// open. See trace for its lines.
+	Trace  string    `toml:"trace"`
+	Tracer io.Writer `toml:"-"`
 
 	// Now is the board's clock; nil is time.Now. Waits run on the real clock.
 	Now func() time.Time `toml:"-"`
