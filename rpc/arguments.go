@@ -91,6 +91,9 @@ func (p *Param) allowed() string {
 		if p.Max != 0 {
 			s += ", from 0x" + strconv.FormatInt(p.Min, 16) + " to 0x" + strconv.FormatInt(p.Max, 16)
 		}
+		if p.Names != nil {
+			s += ", or a name of the board file"
+		}
 	case Number:
 		s = bounds("a number", "")
 	case Boolean:
@@ -135,6 +138,7 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v wire.Value) error {
 			return wrong("is " + c.kind(v))
 		}
 	case Integer, Hex:
+		named := false
 		switch {
 		case t.Kind(v) == wire.Number:
 			n, ok := wholeNumber(t.Raw(v))
@@ -145,14 +149,19 @@ func (c *Conn) checkOne(call *Call, p *Param, a *arg, v wire.Value) error {
 		case p.Type == Hex && t.Kind(v) == wire.String:
 			text := t.Text(v)
 			n, err := strconv.ParseUint(string(text), 0, 63)
-			if err != nil {
+			a.num = int64(n)
+			if err != nil && p.Names != nil {
+				if a.num, named = p.Names(string(text)); named {
+					a.str = c.intern(text)
+				}
+			}
+			if err != nil && !named {
 				return wrong("is " + quote(text))
 			}
-			a.num = int64(n)
 		default:
 			return wrong("is " + c.kind(v))
 		}
-		if (p.Min != 0 || p.Max != 0) && (a.num < p.Min || a.num > p.Max) {
+		if !named && (p.Min != 0 || p.Max != 0) && (a.num < p.Min || a.num > p.Max) {
 			if p.Type == Hex {
 				return wrong("is 0x" + strconv.FormatInt(a.num, 16))
 			}

@@ -29,6 +29,19 @@ type Call struct {
 	token   []byte   // the caller's progress token as JSON, or empty
 	job     *job     // nil when the call runs on the dispatcher
 	entry   entry
+
+	// Entered and Hidden are the gate's own: what it knows of the call in Enter and
+	// wants to know in Leave.
+	Entered time.Time
+	Hidden  bool
+
+	client    string     // what the client calls itself, unless it said so in the request
+	said      wire.Value // the object in which it did; only while its message is dispatched
+	subjects  []Subject
+	named     bool       // subjects are those of this call
+	confirmed bool       // by a person
+	state     wire.Value // params.requestState and inputResponses, while the message is dispatched
+	responses wire.Value
 }
 
 // arg is one checked argument.
@@ -42,9 +55,17 @@ type arg struct {
 
 // entry is what a call runs, and how its answer is written.
 type entry struct {
-	name   string // for messages: "i2c_scan", "sensor://cpu-thermal"
-	run    func(c *Call) error
-	answer func(c *Call, err error) // holds the connection's turn
+	name    string // for messages: "i2c_scan", "sensor://cpu-thermal"
+	closed  string // why it may not run; empty: it may
+	tool    *Tool  // nil: a resource or a prompt
+	queue   func(c *Call) string
+	timeout time.Duration
+	run     func(c *Call) error
+	answer  func(c *Call, err error) // holds the connection's turn
+}
+
+func (t *Tool) entry(answer func(c *Call, err error)) entry {
+	return entry{t.Name, t.Closed, t, t.Queue, t.Timeout, t.Run, answer}
 }
 
 // Has says whether argument i was given.

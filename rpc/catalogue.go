@@ -16,6 +16,8 @@ type Catalogue struct {
 	Resources    []Resource
 	Templates    []Template
 	Prompts      []Prompt
+	// Gate makes the gate of each connection; nil: every call passes.
+	Gate func() Gate
 }
 
 // Tool is one entry of the table that everything about a tool comes from: the
@@ -42,10 +44,25 @@ type Tool struct {
 	// queue, even if Run still hangs in the kernel.
 	Timeout time.Duration
 
+	// Closed says why nobody may call the tool, which rule it is and where it stands:
+	// the tool is not listed, and a call is refused with this text, whatever its
+	// arguments. Empty: it is open. Of a tool that is closed, Run and all else but Name
+	// may be missing.
+	Closed string
+	// Subjects appends the things that a call touches, by the arguments, under the
+	// names that the handler would find them by. What it cannot find it leaves out: the
+	// handler says so. It must not wait. Nil: none that a rule could be about.
+	Subjects func(c *Call, dst []Subject) []Subject
+
 	// Run does the work. It appends one JSON object that fits Result to c.Out, or
 	// returns an error whose text says what was wrong, what is allowed and what
 	// to do next; then c.Out is dropped. It keeps neither c nor anything of it.
 	Run func(c *Call) error
+
+	// Note is the gate's own: what it knows of the tool.
+	Note any
+
+	secret bool // of a parameter at least
 }
 
 // DefaultTimeout bounds a queued call whose tool names no Timeout.
@@ -87,6 +104,11 @@ type Param struct {
 	Min, Max int64
 	// MaxItems bounds Strings; 0 means 64.
 	MaxItems int
+	// Names gives, of a Hex, the number that stands for a text which is none: a name.
+	// Min and Max do not bound it. Nil: no text does.
+	Names func(text string) (int64, bool)
+	// Secret keeps the value out of the audit and out of the question to a person.
+	Secret bool
 	// Choices are the values allowed of a String; empty: any.
 	Choices []string
 	// Complete appends values that begin with prefix, best first. Only for
@@ -126,6 +148,8 @@ type Template struct {
 	// an error that wraps ErrNotFound.
 	Queue func(c *Call) string
 	Read  func(c *Call) error
+	// Closed is as of Tool; then Prefix may be all there is.
+	Closed string
 }
 
 // Prompt is a message that a person can start a conversation with.
@@ -135,6 +159,8 @@ type Prompt struct {
 	// Render appends the text of one message from the user to c.Out. It answers
 	// at once. Without any arguments it must give a text that makes sense.
 	Render func(c *Call) error
+	// Closed is as of Tool; then Name may be all there is.
+	Closed string
 }
 
 // ErrNotFound is wrapped by the error of a Read whose URI names nothing.

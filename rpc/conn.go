@@ -24,18 +24,25 @@ type Conn struct {
 	mu      sync.Mutex // the turn: everything below
 	session *dialect   // what initialize agreed on; nil before
 	level   LogLevel   // by logging/setLevel
+	client  string     // what it calls itself, by initialize
+	asks    bool       // it can ask a person, as initialize said
+	gate    Gate       // or nil
+	asked   uint64     // how many questions it was given, which are so numbered
+	asking  string     // what their ids begin with: an answer to one of another connection is none to these
 	jobs    []*job
 	waiting sync.WaitGroup // of jobs
 	running atomic.Int32   // len(jobs), for Idle: the stream asks while it is written to, in the turn
+	writing atomic.Bool    // to a client that may not read
 
-	tree   wire.Tree                     // the message at hand
-	parser *fastjson.Parser              // of its strings that have escapes
-	big    weak.Pointer[fastjson.Parser] // of long ones, which the garbage collector may take
-	req    request                       // the request at hand
-	inline Call                          // the call that runs on the dispatcher
-	names  map[string]string
-	err    error // of the writer, once
-	closed bool
+	tree    wire.Tree                     // the message at hand
+	parser  *fastjson.Parser              // of its strings that have escapes
+	big     weak.Pointer[fastjson.Parser] // of long ones, which the garbage collector may take
+	req     request                       // the request at hand
+	inline  Call                          // the call that runs on the dispatcher
+	names   map[string]string
+	scratch []byte
+	err     error // of the writer, once
+	closed  bool
 }
 
 // ErrClosed says that a connection was closed while it was served.
@@ -50,7 +57,11 @@ func (s *Server) NewConn(out io.Writer) *Conn {
 		level:  LogOff,
 		names:  make(map[string]string),
 	}
+	s.newest.Store(c)
 	c.tree.Unescape = c.unescape
+	if s.cat.Gate != nil {
+		c.gate = s.cat.Gate()
+	}
 	return c
 }
 
@@ -104,7 +115,10 @@ func (c *Conn) flush() {
 	if c.w.Len() == 0 {
 		return
 	}
-	if err := c.w.Flush(); err != nil && c.err == nil {
+	c.writing.Store(true)
+	err := c.w.Flush()
+	c.writing.Store(false)
+	if err != nil && c.err == nil {
 		c.err = err
 	}
 }
@@ -116,7 +130,9 @@ func (c *Conn) Close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	for len(c.jobs) > 0 {
-		c.drop(c.jobs[0])
+		j := c.jobs[0]
+		c.drop(j)
+		c.leave(j.call, Dropped, errCancelled)
 	}
 }
 
@@ -126,6 +142,21 @@ func (c *Conn) Wait() { c.waiting.Wait() }
 // Idle says that no call is waiting. It may be asked at any time, by the writer
 // that Flush writes to as well.
 func (c *Conn) Idle() bool { return c.running.Load() == 0 }
+
+// Answers says that at this moment nobody has the turn of the connection that was opened
+// last, or that its client is waited for to read. A dispatcher that hangs never gives the
+// turn back.
+func (s *Server) Answers() bool {
+	c := s.newest.Load()
+	if c == nil || c.writing.Load() {
+		return true
+	}
+	if !c.mu.TryLock() {
+		return false
+	}
+	c.mu.Unlock()
+	return true
+}
 
 func (c *Conn) handle(msg []byte, mode frame.Mode) {
 	if err := c.tree.Scan(msg, wire.Limits{Depth: c.srv.limits.Depth, Values: c.srv.limits.Values}); err != nil {
@@ -164,6 +195,8 @@ func (c *Conn) one(r *request, v wire.Value) {
 	p := c.read(r, v)
 	switch {
 	case p == errResponse:
+		r.id = nil // it is not one to answer
+		c.answered(v)
 		c.skip(r)
 	case p != nil:
 		if r.id == nil && r.method != nil {

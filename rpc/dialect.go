@@ -37,6 +37,7 @@ type shape struct {
 	batches      bool // arrays of requests (2025-03-26 only)
 	progressText bool // progress has a message (2025-03-26)
 	notifies     bool // progress and log messages exist
+	elicits      bool // the server may ask the client by elicitation/create (2025-06-18 and 2025-11-25)
 	arrays       bool // lists are plain arrays (Content-Length MCP 1.0)
 	nullID       bool // an error about an unreadable request says "id":null, as JSON-RPC has it
 	notFound     int  // the code of a resource that does not exist

@@ -21,7 +21,7 @@ type request struct {
 // given are the members of params that any method looks at, found in one pass; 0:
 // not given.
 type given struct {
-	meta, name, id, uri, cursor, level, arguments, ref, argument wire.Value
+	meta, name, id, uri, cursor, level, arguments, ref, argument, state, responses wire.Value
 }
 
 // meta is what a request says of itself in params._meta.
@@ -150,6 +150,10 @@ func (c *Conn) readParams(r *request) *problem {
 			dst = &g.ref
 		case "argument":
 			dst = &g.argument
+		case "requestState":
+			dst = &g.state
+		case "inputResponses":
+			dst = &g.responses
 		default:
 			continue
 		}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"errors"
 	"runtime/debug"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -16,6 +17,9 @@ type job struct {
 	queue string
 	timer *time.Timer
 	gone  atomic.Bool // nobody waits any more; set under the connection's mutex
+	begun atomic.Bool // its handler was called
+	part  chan error  // of a part of another call: where its end is told, once; else nil
+	asked string      // the id of the question to a person that it waits for, or empty
 
 	reported time.Time // when progress was last told; at first, when the call came
 	done     float64
@@ -31,7 +35,7 @@ type queue struct {
 // connection's turn.
 func (c *Conn) submit(call *Call, queueName string, timeout time.Duration) {
 	if len(c.jobs) >= c.srv.limits.Jobs {
-		call.entry.answer(call, errTooManyJobs)
+		c.deny(call, Refused, c.srv.limits.tooManyJobs())
 		return
 	}
 	if timeout <= 0 {
@@ -47,7 +51,17 @@ func (c *Conn) submit(call *Call, queueName string, timeout time.Duration) {
 	c.srv.enqueue(j)
 }
 
-var errTooManyJobs = errors.New("too many calls are waiting on this connection; wait for one to end, then call again")
+func (l *Limits) tooManyJobs() error {
+	return errors.New(l.from() + "too many calls are waiting on this connection, the most that may is " + strconv.Itoa(l.Jobs) +
+		"; wait for one to end, then call again")
+}
+
+func (l *Limits) from() string {
+	if l.From == "" {
+		return ""
+	}
+	return l.From + ": "
+}
 
 // enqueue appends a job to its queue and starts the worker where none runs.
 func (s *Server) enqueue(j *job) {
@@ -80,7 +94,12 @@ func (s *Server) work(name string, q *queue) {
 		if j.gone.Load() {
 			continue
 		}
+		j.begun.Store(true)
 		err := s.run(j.call)
+		if j.part != nil {
+			j.part <- err
+			continue
+		}
 		j.call.conn.finish(j, err)
 	}
 }
@@ -94,7 +113,16 @@ func (s *Server) run(call *Call) (err error) {
 		}
 	}()
 	call.Out = call.Out[:0]
-	return call.entry.run(call)
+	err = call.entry.run(call)
+	if err == nil && len(call.Out) > s.limits.Result {
+		err = s.limits.tooLong(len(call.Out))
+	}
+	return err
+}
+
+func (l *Limits) tooLong(n int) error {
+	return errors.New(l.from() + "the result has " + strconv.Itoa(n) + " bytes, where " + strconv.Itoa(l.Result) +
+		" are allowed; what was asked is done, so ask for less of its result")
 }
 
 var errPanic = errors.New("the handler failed inside (see the server's log); the board's state is unknown, read it before you act")
@@ -106,6 +134,7 @@ func (c *Conn) finish(j *job, err error) {
 	if !c.drop(j) {
 		return
 	}
+	c.leave(j.call, Answered, err)
 	j.call.entry.answer(j.call, err)
 	c.flush()
 }
@@ -120,7 +149,9 @@ func (c *Conn) expire(j *job, timeout time.Duration) {
 	}
 	call := j.call // its handler may be writing to its Out: what answers must not look there
 	late := Call{conn: c, dialect: call.dialect, mode: call.mode, batch: call.batch, id: call.id, entry: call.entry}
-	call.entry.answer(&late, &timeoutError{j.queue, timeout})
+	err := &timeoutError{j.queue, timeout}
+	c.leave(call, Expired, err)
+	call.entry.answer(&late, err)
 	c.flush()
 }
 
@@ -135,11 +166,17 @@ func (e *timeoutError) Error() string {
 		": it is jammed, or busy with earlier calls; whether this call acted is unknown. Check the wiring and pull-ups, then read before you write again"
 }
 
+var errCancelled = errors.New("cancelled")
+
 // cancel ends the job with this id without an answer.
 func (c *Conn) cancel(id []byte) {
 	for _, j := range c.jobs {
 		if string(j.call.id) == string(id) {
 			c.drop(j)
+			if j.asked != "" {
+				c.withdraw(j)
+			}
+			c.leave(j.call, Dropped, errCancelled)
 			if b := j.call.batch; b != nil {
 				c.batchDone(b)
 			}
@@ -157,7 +194,9 @@ func (c *Conn) drop(j *job) bool {
 	for i, other := range c.jobs {
 		if other == j {
 			c.jobs = append(c.jobs[:i], c.jobs[i+1:]...)
-			c.running.Add(-1)
+			if j.asked == "" {
+				c.running.Add(-1)
+			}
 			break
 		}
 	}

@@ -13,9 +13,9 @@ var legacyShapes = [...]shape{
 	{version: "2025-03-26", methods: legacyMethods, notFound: wire.CodeResourceNotFound, notifies: true,
 		annotations: true, completions: true, progressText: true, batches: true},
 	{version: "2025-06-18", methods: legacyMethods, notFound: wire.CodeResourceNotFound, notifies: true,
-		annotations: true, completions: true, progressText: true, titles: true, structured: true},
+		annotations: true, completions: true, progressText: true, titles: true, structured: true, elicits: true},
 	{version: "2025-11-25", methods: legacyMethods, notFound: wire.CodeResourceNotFound, notifies: true,
-		annotations: true, completions: true, progressText: true, titles: true, structured: true},
+		annotations: true, completions: true, progressText: true, titles: true, structured: true, elicits: true},
 }
 
 func legacyMethods(name []byte) method {
@@ -65,6 +65,7 @@ func initialize(c *Conn, r *request) {
 		}
 	}
 	c.session, c.level = c.srv.ready(d), LogOff
+	c.client, c.asks = c.clientName(client), d.elicits && c.canAsk(t.Get(capabilities, "elicitation"))
 	c.rendered(r, d.identity)
 }
 

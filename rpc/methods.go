@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"errors"
-	"time"
+	"strings"
 
 	"boardhand/rpc/wire"
 )
@@ -58,6 +58,7 @@ func (c *Conn) start(r *request, d *dialect, e entry) *Call {
 	*call = Call{
 		Out: call.Out[:0], args: call.args[:0], bytes: call.bytes[:0], strs: call.strs[:0],
 		conn: c, dialect: d, mode: r.mode, batch: r.batch, id: r.id, level: c.level, entry: e,
+		client: c.client, said: r.meta.client, subjects: call.subjects[:0], state: r.given.state, responses: r.given.responses,
 	}
 	if d.complete {
 		call.level = LogOff
@@ -71,18 +72,26 @@ func (c *Conn) start(r *request, d *dialect, e entry) *Call {
 	return call
 }
 
-// perform runs a call whose arguments are checked: at once, or on the worker of
-// the queue that it names.
-func (c *Conn) perform(call *Call, queueOf func(*Call) string, timeout time.Duration) {
+// perform runs a call whose arguments are checked, if the gate lets it pass.
+func (c *Conn) perform(call *Call) {
+	if c.admit(call) {
+		c.launch(call)
+	}
+}
+
+// launch runs a call: at once, or on the worker of the queue that it names.
+func (c *Conn) launch(call *Call) {
 	queue := ""
-	if queueOf != nil {
-		queue = queueOf(call)
+	if call.entry.queue != nil {
+		queue = call.entry.queue(call)
 	}
 	if queue == "" {
-		call.entry.answer(call, c.srv.run(call))
+		err := c.srv.run(call)
+		c.leave(call, Answered, err)
+		call.entry.answer(call, err)
 		return
 	}
-	c.submit(call.detach(), queue, timeout)
+	c.submit(call.detach(), queue, call.entry.timeout)
 }
 
 // detach copies a call so that it outlives its message.
@@ -94,6 +103,9 @@ func (c *Call) detach() *Call {
 	d.strs = append([]string(nil), c.strs...)
 	d.id = append([]byte(nil), c.id...)
 	d.token = append([]byte(nil), c.token...)
+	d.client, d.said = c.Client(), 0
+	d.subjects = append([]Subject(nil), c.subjects...)
+	d.state, d.responses = 0, 0
 	return &d
 }
 
@@ -123,12 +135,12 @@ func callTool(c *Conn, r *request) {
 			return
 		}
 	}
-	call := c.start(r, d, entry{t.Name, t.Run, answerTool})
-	if err := c.check(call, t.Params, args); err != nil {
+	call := c.start(r, d, t.entry(answerTool))
+	if err := c.check(call, t.Params, args); err != nil && t.Closed == "" {
 		answerTool(call, err)
 		return
 	}
-	c.perform(call, t.Queue, t.Timeout)
+	c.perform(call)
 }
 
 // lacking says that a call needs a capability that its client does not declare. Only
@@ -177,12 +189,12 @@ func readResource(c *Conn, r *request) {
 	for i := range c.srv.cat.Resources {
 		res := &c.srv.cat.Resources[i]
 		if string(uri) == res.URI {
-			c.perform(c.start(r, d, entry{res.URI, res.Read, answerResource(res.URI, res.MIMEType)}), nil, 0)
+			c.perform(c.start(r, d, entry{name: res.URI, run: res.Read, answer: answerResource(res.URI, res.MIMEType)}))
 			return
 		}
 	}
-	for i := range c.srv.cat.Templates {
-		t := &c.srv.cat.Templates[i]
+	for i := range c.srv.templates {
+		t := &c.srv.templates[i]
 		if len(uri) <= len(t.Prefix) || string(uri[:len(t.Prefix)]) != t.Prefix {
 			continue
 		}
@@ -191,9 +203,9 @@ func readResource(c *Conn, r *request) {
 			break
 		}
 		full := string(uri)
-		call := c.start(r, d, entry{full, t.Read, answerResource(full, t.MIMEType)})
+		call := c.start(r, d, entry{name: full, closed: t.Closed, queue: t.Queue, run: t.Read, answer: answerResource(full, t.MIMEType)})
 		call.args = append(call.args, arg{set: true, str: c.intern(value)})
-		c.perform(call, t.Queue, 0)
+		c.perform(call)
 		return
 	}
 	c.fail(r, d.noResource(string(uri), "resource "+quote(uri)+" not found; resources/list and resources/templates/list show what there is"))
@@ -267,12 +279,12 @@ func getPrompt(c *Conn, r *request) {
 		c.fail(r, badParams("unknown prompt "+quote(name)+"; prompts/list shows all"))
 		return
 	}
-	call := c.start(r, c.dialectOf(r), entry{prompt.Name, prompt.Render, answerPrompt(prompt)})
-	if err := c.check(call, prompt.Params, args); err != nil {
+	call := c.start(r, c.dialectOf(r), entry{name: prompt.Name, closed: prompt.Closed, run: prompt.Render, answer: answerPrompt(prompt)})
+	if err := c.check(call, prompt.Params, args); err != nil && prompt.Closed == "" {
 		c.fail(r, badParams(err.Error()))
 		return
 	}
-	c.perform(call, nil, 0)
+	c.perform(call)
 }
 
 func answerPrompt(p *Prompt) func(call *Call, err error) {
@@ -328,6 +340,7 @@ func complete(c *Conn, r *request) {
 		return
 	}
 	var param *Param
+	closed := ""
 	switch string(kindOf) {
 	case "ref/prompt":
 		prompt := c.srv.prompts[string(refName)]
@@ -335,6 +348,7 @@ func complete(c *Conn, r *request) {
 			c.fail(r, badParams("unknown prompt "+quote(refName)+"; prompts/list shows all"))
 			return
 		}
+		closed = prompt.Closed
 		for i := range prompt.Params {
 			if prompt.Params[i].Name == string(name) {
 				param = &prompt.Params[i]
@@ -342,8 +356,11 @@ func complete(c *Conn, r *request) {
 		}
 	case "ref/resource":
 		known := false
-		for i := range c.srv.cat.Templates {
-			if t := &c.srv.cat.Templates[i]; t.uri() == string(uri) {
+		for i := range c.srv.templates {
+			t := &c.srv.templates[i]
+			if t.Closed != "" && strings.HasPrefix(string(uri), t.Prefix) {
+				known, closed = true, t.Closed
+			} else if t.uri() == string(uri) {
 				known = true
 				if t.Param.Name == string(name) {
 					param = &t.Param
@@ -356,6 +373,10 @@ func complete(c *Conn, r *request) {
 		}
 	default:
 		c.fail(r, badParams("params.ref.type is "+quote(kindOf)+`; it must be "ref/prompt" or "ref/resource"`))
+		return
+	}
+	if closed != "" {
+		c.fail(r, badParams(closed))
 		return
 	}
 	if param == nil {

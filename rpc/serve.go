@@ -43,6 +43,7 @@ func (s *Server) ServeMessages(c *Conn, in Source) error {
 		case err == nil:
 			continue
 		}
+		c.unheard()
 		c.Wait()
 		if lost := c.Flush(); lost != nil {
 			return lost

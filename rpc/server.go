@@ -23,9 +23,11 @@
 package rpc
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"boardhand/rpc/wire"
@@ -39,8 +41,10 @@ type Server struct {
 	limits Limits
 	panics func(entry string, value any, stack []byte)
 
-	tools   map[string]*Tool
-	prompts map[string]*Prompt
+	// All there are; cat lacks those that are closed.
+	tools     map[string]*Tool
+	templates []Template
+	prompts   map[string]*Prompt
 
 	modern *dialect
 	legacy []*dialect // oldest first
@@ -50,6 +54,9 @@ type Server struct {
 
 	mu     sync.Mutex
 	queues map[string]*queue
+	newest atomic.Pointer[Conn]
+
+	questions questions
 }
 
 // Limits bound what one connection may ask for. A zero field means its default.
@@ -61,6 +68,10 @@ type Limits struct {
 	Batch   int           // requests in one batch; 64
 	Page    int           // bytes of one page of a list; 16 KiB
 	Timeout time.Duration // of a queued call whose tool names none; DefaultTimeout
+	Consent time.Duration // that a person may take to confirm a call; DefaultConsent
+	Result  int           // bytes of what a handler writes; no limit of its own
+	// From says where the limits stand, for those who meet one: "board.toml:7".
+	From string
 }
 
 // DefaultMessage is the longest message a connection takes, in bytes.
@@ -81,6 +92,12 @@ func (l *Limits) fill() {
 	if l.Timeout <= 0 {
 		l.Timeout = DefaultTimeout
 	}
+	if l.Consent <= 0 {
+		l.Consent = DefaultConsent
+	}
+	if l.Result <= 0 {
+		l.Result = math.MaxInt
+	}
 }
 
 // NewServer serves a catalogue. panics is told of a
@@ -92,12 +109,29 @@ func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any
 	}
 	s := &Server{cat: cat, limits: limits, panics: panics, queues: map[string]*queue{}}
 	s.tools = make(map[string]*Tool, len(cat.Tools))
+	s.cat.Tools = nil
 	for i := range cat.Tools {
-		s.tools[cat.Tools[i].Name] = &cat.Tools[i]
+		t := &cat.Tools[i]
+		t.secret = slices.ContainsFunc(t.Params, func(p Param) bool { return p.Secret })
+		s.tools[t.Name] = t
+		if t.Closed == "" {
+			s.cat.Tools = append(s.cat.Tools, *t)
+		}
+	}
+	s.templates, s.cat.Templates = cat.Templates, nil
+	for _, t := range cat.Templates {
+		if t.Closed == "" {
+			s.cat.Templates = append(s.cat.Templates, t)
+		}
 	}
 	s.prompts = make(map[string]*Prompt, len(cat.Prompts))
+	s.cat.Prompts = nil
 	for i := range cat.Prompts {
-		s.prompts[cat.Prompts[i].Name] = &cat.Prompts[i]
+		p := &cat.Prompts[i]
+		s.prompts[p.Name] = p
+		if p.Closed == "" {
+			s.cat.Prompts = append(s.cat.Prompts, *p)
+		}
 	}
 	s.modern = &dialect{shape: modernShape}
 	for _, shape := range legacyShapes {
@@ -108,7 +142,8 @@ func NewServer(cat Catalogue, limits Limits, panics func(entry string, value any
 	return s
 }
 
-// Catalogue is what the server offers. It must not be changed.
+// Catalogue is what the server offers, without what is closed. It must not be
+// changed.
 func (s *Server) Catalogue() *Catalogue { return &s.cat }
 
 // versions are the revisions of MCP that the shapes describe, newest first.

@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"errors"
+
 	"boardhand/rpc/wire"
 )
 
@@ -41,7 +43,7 @@ func initializeV1(c *Conn, r *request) {
 			wire.AppendString(nil, "clientCapabilities must be an object, not "+c.kind(v))})
 		return
 	}
-	c.session, c.level = c.srv.ready(c.srv.v1), LogOff
+	c.session, c.level, c.client, c.asks = c.srv.ready(c.srv.v1), LogOff, "", false
 	c.rendered(r, []byte(`"capabilities":{"listToolsProvider":true,"listResourcesProvider":true,`+
 		`"listPromptsProvider":true,"executionProvider":{"execute":true}}`))
 }
@@ -72,8 +74,8 @@ func appendV1Tools(dst []byte, cat *Catalogue) []byte {
 func (c *Conn) v1Resources() (dst []byte, err error) {
 	for i := range c.srv.cat.Resources {
 		res := &c.srv.cat.Resources[i]
-		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, entry: entry{name: res.URI, run: res.Read}}
-		if err := c.srv.run(&call); err != nil {
+		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, client: c.client, entry: entry{name: res.URI, run: res.Read}}
+		if err := c.runListed(&call); err != nil {
 			return dst, err
 		}
 		dst = wire.AppendString(append(wire.AppendSep(dst), `{"mcpId":`...), v1Resources+res.Name)
@@ -85,11 +87,25 @@ func (c *Conn) v1Resources() (dst []byte, err error) {
 	return dst, nil
 }
 
+// runListed runs a call that a list is made of, if the gate lets it pass.
+func (c *Conn) runListed(call *Call) error {
+	if c.gate != nil {
+		if v := c.gate.Enter(call); v.Action != Pass {
+			err := errors.New(v.Why)
+			c.gate.Leave(call, Refused, err)
+			return err
+		}
+	}
+	err := c.srv.run(call)
+	c.leave(call, Answered, err)
+	return err
+}
+
 func (c *Conn) v1Prompts() (dst []byte, err error) {
 	for i := range c.srv.cat.Prompts {
 		p := &c.srv.cat.Prompts[i]
-		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, args: make([]arg, len(p.Params)), entry: entry{name: p.Name, run: p.Render}}
-		if err := c.srv.run(&call); err != nil {
+		call := Call{conn: c, dialect: c.srv.v1, level: LogOff, client: c.client, args: make([]arg, len(p.Params)), entry: entry{name: p.Name, run: p.Render}}
+		if err := c.runListed(&call); err != nil {
 			return dst, err
 		}
 		dst = wire.AppendString(append(wire.AppendSep(dst), `{"mcpId":`...), v1Prompts+p.Name+v1Version)
@@ -128,8 +144,8 @@ func executeTool(c *Conn, r *request) {
 		invalid("No tool has the mcpId " + quote(id) + "; mcp/listTools shows all")
 		return
 	}
-	call := c.start(r, c.srv.v1, entry{t.Name, t.Run, answerV1})
-	if err := c.check(call, t.Params, args); err != nil {
+	call := c.start(r, c.srv.v1, t.entry(answerV1))
+	if err := c.check(call, t.Params, args); err != nil && t.Closed == "" {
 		text := err.Error() + ", in arguments for tool " + string(id)
 		if a, ok := err.(*argError); ok && a.what == missing {
 			text = "Missing required property: '" + a.p.Name + "' in arguments for tool " + string(id)
@@ -137,7 +153,7 @@ func executeTool(c *Conn, r *request) {
 		invalid(text)
 		return
 	}
-	c.perform(call, t.Queue, t.Timeout)
+	c.perform(call)
 }
 
 func answerV1(call *Call, err error) {

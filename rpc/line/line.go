@@ -34,6 +34,16 @@ type Config struct {
 	// has ended. An error of it ends the Line.
 	Serve func() (srv *rpc.Server, end func(), err error)
 
+	// Lost is told, at once, that whoever is served is gone for good, though calls of his
+	// may run on until they see it: the connection ends when they do. It must not wait.
+	// It may be told more than once, and of nobody.
+	Lost func()
+	// Silent is told that nothing was heard for Grace from whoever is served, or will be,
+	// and then that it was again. A plain conversation has no other end; a session of the
+	// link ends Grace after it is taken for gone. It may wait a moment.
+	Silent func(silent bool)
+	Grace  time.Duration // link.DefaultGrace
+
 	Baud    int    // of the line, in bits per second; 0: it has no speed of its own
 	Epoch   uint32 // of this start of the program: random, not 0
 	Program string // "boardhand 0.2.0"
@@ -54,6 +64,7 @@ type Line struct {
 	cfg   Config
 	conn  *link.Conn
 	plain stray
+	quiet silence
 	done  chan struct{} // closed by Close
 	once  sync.Once
 
@@ -75,10 +86,19 @@ func New(cfg Config) *Line {
 	if cfg.Log == nil {
 		cfg.Log = func(string) {}
 	}
-	l := &Line{cfg: cfg, done: make(chan struct{})}
+	if cfg.Lost == nil {
+		cfg.Lost = func() {}
+	}
+	if cfg.Silent == nil {
+		cfg.Silent = func(bool) {}
+	}
+	if cfg.Grace <= 0 {
+		cfg.Grace = link.DefaultGrace
+	}
+	l := &Line{cfg: cfg, done: make(chan struct{}), quiet: silence{after: cfg.Grace, tell: cfg.Silent}}
 	l.plain.changed.L = &l.plain.mu
 	l.conn = link.New(link.Config{
-		Baud: cfg.Baud, Epoch: cfg.Epoch, Program: cfg.Program, Name: cfg.Name, Max: cfg.Max,
+		Baud: cfg.Baud, Epoch: cfg.Epoch, Program: cfg.Program, Name: cfg.Name, Max: cfg.Max, Grace: cfg.Grace,
 		Up:    l.up,
 		Ended: l.end,
 		Stray: l.plain.take,
@@ -96,7 +116,7 @@ func (l *Line) Run() error {
 		port, err := l.cfg.Open()
 		if err == nil {
 			last = ""
-			err = l.conn.Run(port)
+			err = l.conn.Run(heard{port, l})
 		}
 		if l.closed() {
 			break
@@ -139,6 +159,7 @@ func (l *Line) closed() bool {
 func (l *Line) Close() {
 	l.once.Do(func() {
 		close(l.done)
+		l.quiet.over()
 		_ = l.conn.Close()
 		l.plain.close()
 		l.hangUp()
@@ -160,13 +181,18 @@ func (l *Line) Stats() link.Stats { return l.conn.Stats() }
 
 // up is told by the link of each session that begins and each that goes on.
 func (l *Line) up(link.Peer) {
-	l.plain.ignore()
+	if l.plain.ignore() {
+		l.cfg.Lost()
+	}
+	l.quiet.heard()
 	go l.hangUp() // which waits for what is being written over this very link
 }
 
 // end is told by the link of each session that is dead.
 func (l *Line) end(error) {
 	l.ended.Add(1)
+	l.cfg.Lost()
+	l.quiet.over()
 	l.plain.listen()
 }
 

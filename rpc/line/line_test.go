@@ -20,11 +20,17 @@ type board struct {
 
 	mu          sync.Mutex
 	began, over int // connections
+	lost        int
+	silent      []bool
+
+	busy chan struct{} // what the tool "work" waits for
 }
 
-func start(t *testing.T) *board {
+func start(t *testing.T) *board { return startWith(t, 0) }
+
+func startWith(t *testing.T, grace time.Duration) *board {
 	t.Helper()
-	b := &board{t: t, ports: make(chan link.Port, 1)}
+	b := &board{t: t, ports: make(chan link.Port, 1), busy: make(chan struct{})}
 	closed := make(chan struct{})
 	l := New(Config{
 		Open: func() (link.Port, error) {
@@ -37,10 +43,24 @@ func start(t *testing.T) *board {
 		},
 		Serve: func() (*rpc.Server, func(), error) {
 			b.count(1, 0)
-			cat := rpc.Catalogue{Name: "test", Version: "1"}
+			cat := rpc.Catalogue{Name: "test", Version: "1", Tools: []rpc.Tool{{Name: "work", Run: func(c *rpc.Call) error {
+				<-b.busy
+				c.Out = append(c.Out, "{}"...)
+				return nil
+			}}}}
 			return rpc.NewServer(cat, rpc.Limits{Message: 4 << 10}, func(string, any, []byte) {}), func() { b.count(0, 1) }, nil
 		},
-		Epoch: 7, Program: "test 1", Name: "a board", Max: 4 << 10,
+		Lost: func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.lost++
+		},
+		Silent: func(silent bool) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.silent = append(b.silent, silent)
+		},
+		Grace: grace, Epoch: 7, Program: "test 1", Name: "a board", Max: 4 << 10,
 	})
 	done := make(chan error, 1)
 	go func() { done <- l.Run() }()
@@ -181,6 +201,104 @@ func TestAHostThatRestartsHasAConnectionOfItsOwn(t *testing.T) {
 		}
 		c.Close()
 	}
+}
+
+// wait waits until the board's state is as it is wanted.
+func (b *board) wait(what string, as func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		ok := as()
+		b.mu.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("not %s: %d began, %d over, %d lost, silent %v", what, b.began, b.over, b.lost, b.silent)
+		}
+	}
+}
+
+const work = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"work","arguments":{},"_meta":{` +
+	`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// The end of a session is waiting behind a call that the dispatcher is at work on: it is
+// told at once, and the next session is served when the call has ended.
+func TestASessionThatEndsWhileTheDispatcherWorks(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	one := host(t, b.plug(), 1)
+	if _, err := one.Send([]byte(work), 0); err != nil {
+		t.Fatal(err)
+	}
+	b.wait("served", func() bool { return b.began == 1 })
+	one.Close()
+	two := host(t, b.plug(), 2)
+	if _, err := two.Send([]byte(ping("2")), 0); err != nil {
+		t.Fatal(err)
+	}
+	b.wait("lost", func() bool { return b.lost > 1 }) // the first is of nobody
+	close(b.busy)
+	if msg, err := two.Receive(); err != nil || string(msg) != pong("2") {
+		t.Errorf("got %s, %v", msg, err)
+	}
+}
+
+func TestALinkEndsAPlainConversationAtWork(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	port := b.plug()
+	go func() { _, _ = port.Write([]byte(work + "\n")) }()
+	b.wait("served", func() bool { return b.began == 1 })
+	c := host(t, port, 1)
+	if _, err := c.Send([]byte(ping("2")), 0); err != nil {
+		t.Fatal(err)
+	}
+	b.wait("lost", func() bool { return b.lost > 0 })
+	close(b.busy)
+	if msg, err := c.Receive(); err != nil || string(msg) != pong("2") {
+		t.Errorf("got %s, %v", msg, err)
+	}
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	const grace = 200 * time.Millisecond
+	said := func(b *board) func() bool {
+		return func() bool { return len(b.silent) == 1 && b.silent[0] }
+	}
+	t.Run("of a plain conversation", func(t *testing.T) {
+		t.Parallel()
+		b := startWith(t, grace)
+		port := b.plug()
+		go func() { _, _ = port.Write([]byte("noise\n")) }()
+		time.Sleep(2 * grace)
+		b.wait("told of nobody", func() bool { return len(b.silent) == 0 })
+		go func() { _, _ = port.Write([]byte(ping("1") + "\n")) }()
+		hear(t, port, []string{pong("1")})
+		b.wait("silent", said(b))
+		go func() { _, _ = port.Write([]byte(ping("2") + "\n")) }()
+		hear(t, port, []string{pong("2")})
+		b.wait("heard", func() bool { return len(b.silent) > 1 && !b.silent[1] && b.began == 1 && b.over == 0 && b.lost == 0 })
+	})
+	t.Run("of the link, which ends", func(t *testing.T) {
+		t.Parallel()
+		b := startWith(t, grace)
+		port := b.plug()
+		asks(t, host(t, port, 1), "1")
+		port.Close()
+		b.wait("silent", said(b))
+		// The link's begin was told to whoever spoke plainly, which was nobody.
+		b.wait("lost and heard", func() bool { return b.lost == 2 && b.over == 1 && len(b.silent) == 2 && !b.silent[1] })
+	})
+	t.Run("is over with a host that speaks", func(t *testing.T) {
+		t.Parallel()
+		b := startWith(t, 3*time.Second)
+		c := host(t, b.plug(), 1)
+		asks(t, c, "1")
+		time.Sleep(4 * time.Second)
+		b.wait("never silent", func() bool { return b.silent == nil && b.over == 0 })
+	})
 }
 
 func TestAPortThatFailsKeepsTheSession(t *testing.T) {

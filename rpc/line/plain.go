@@ -13,7 +13,7 @@ import (
 // servePlain serves one plain conversation, from its first message on.
 func (l *Line) servePlain() error {
 	from := l.plain.reader()
-	in := &talk{Reader: frame.NewReader(from, l.cfg.Max)}
+	in := &talk{Reader: frame.NewReader(from, l.cfg.Max), heard: l.quiet.heard}
 	if !in.begin() {
 		return nil
 	}
@@ -26,6 +26,11 @@ func (l *Line) servePlain() error {
 	defer end()
 	c := srv.NewConn((*text)(l))
 	defer c.Close()
+	defer func() {
+		if !from.over() { // else a session of the link has begun
+			l.quiet.over()
+		}
+	}()
 	l.setTalking(c)
 	defer l.setTalking(nil)
 	if !from.over() { // since then, whatever ends it closes c
@@ -39,6 +44,7 @@ type talk struct {
 	*frame.Reader
 	first []byte // to be given out again
 	mode  frame.Mode
+	heard func()
 }
 
 // begin waits for the first message that is JSON; false: a session of the link has
@@ -63,9 +69,14 @@ func (t *talk) begin() bool {
 func (t *talk) Next() ([]byte, frame.Mode, error) {
 	if msg := t.first; msg != nil {
 		t.first = nil
+		t.heard()
 		return msg, t.mode, nil
 	}
-	return t.Reader.Next()
+	msg, mode, err := t.Reader.Next()
+	if err == nil {
+		t.heard()
+	}
+	return msg, mode, err
 }
 
 func (t *talk) Buffered() bool { return t.first != nil || t.Reader.Buffered() }
@@ -114,13 +125,16 @@ func (s *stray) take(p []byte) {
 	s.changed.Broadcast()
 }
 
-// ignore ends the conversation, and takes no bytes until listen.
-func (s *stray) ignore() {
+// ignore ends the conversation, and takes no bytes until listen. It says whether there
+// may have been one.
+func (s *stray) ignore() (was bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	was = !s.ignoring
 	s.ignoring, s.buf = true, s.buf[:0]
 	s.session++
 	s.changed.Broadcast()
+	return was
 }
 
 func (s *stray) listen() {

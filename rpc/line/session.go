@@ -59,7 +59,7 @@ func (s *session) Next() ([]byte, frame.Mode, error) {
 			s.line.over++
 		}
 		if s.conn != nil {
-			s.conn.Close()
+			go s.conn.Close() // this may be in the connection's turn
 		}
 		return nil, frame.Newline, err
 	}

@@ -16,7 +16,14 @@ func (p *Proxy) receive(l Link) {
 		msg, err := l.Receive()
 		switch err {
 		case nil:
-			p.fromBoard(msg, l)
+			p.fromBoard(msg)
+			if !l.Buffered() { // even where this one was for nobody
+				p.client.Lock()
+				if p.w != nil {
+					p.flush(false)
+				}
+				p.client.Unlock()
+			}
 		case link.ErrEnded:
 			p.lose()
 		default:
@@ -26,9 +33,9 @@ func (p *Proxy) receive(l Link) {
 	}
 }
 
-// fromBoard takes one message of the board. It waits while the client does not
-// read.
-func (p *Proxy) fromBoard(msg []byte, l Link) {
+// fromBoard takes one message of the board, and does not flush what it gives the
+// client. It waits while the client does not read.
+func (p *Proxy) fromBoard(msg []byte) {
 	t := &p.answer
 	if err := t.Scan(msg, wire.Limits{Values: maxValues}); err != nil {
 		p.cfg.Log("dropped a message of the board, " + strconv.Itoa(len(msg)) + " bytes: " + err.Error())
@@ -39,7 +46,7 @@ func (p *Proxy) fromBoard(msg []byte, l Link) {
 	switch t.Kind(root) {
 	case wire.Object:
 	case wire.Array:
-		p.batch(root, l)
+		p.batch(root)
 		return
 	default:
 		p.cfg.Log("dropped a message of the board that is no JSON object")
@@ -51,8 +58,14 @@ func (p *Proxy) fromBoard(msg []byte, l Link) {
 	id := t.Get(root, "id")
 	switch name := t.Get(root, "method"); {
 	case name != 0:
-		if string(t.Text(name)) == "notifications/progress" {
-			mode, pass = p.progress(t.Raw(t.Get(t.Get(root, "params"), "progressToken")))
+		params := t.Get(root, "params")
+		switch method := string(t.Text(name)); {
+		case id != 0:
+			pass = p.ask(t.Raw(id))
+		case method == "notifications/progress":
+			mode, pass = p.progress(t.Raw(t.Get(params, "progressToken")))
+		case method == "notifications/cancelled":
+			p.asked(t.Raw(t.Get(params, "requestId")))
 		}
 	case id == 0 || t.Kind(id) == wire.Null:
 		mode = p.refused()
@@ -61,12 +74,12 @@ func (p *Proxy) fromBoard(msg []byte, l Link) {
 	}
 	p.mu.Unlock()
 	if pass {
-		p.write(mode, msg, l.Buffered())
+		p.write(mode, msg, true)
 	}
 }
 
 // batch gives the client the answers to a batch, but for those it does not wait for.
-func (p *Proxy) batch(root wire.Value, l Link) {
+func (p *Proxy) batch(root wire.Value) {
 	t := &p.answer
 	var out []byte
 	p.mu.Lock()
@@ -84,7 +97,7 @@ func (p *Proxy) batch(root wire.Value, l Link) {
 	}
 	p.mu.Unlock()
 	if len(out) > 0 {
-		p.write(mode, append(append([]byte{'['}, out...), ']'), l.Buffered())
+		p.write(mode, append(append([]byte{'['}, out...), ']'), true)
 	}
 }
 

@@ -38,7 +38,11 @@ func (p *Proxy) fromClient(msg []byte, mode frame.Mode) {
 		p.refuse(mode, "a message must be a JSON object")
 		return
 	}
-	if len(m.open) == 0 {
+	switch {
+	case m.answers != nil:
+		p.replied(m.answers, msg)
+		return
+	case len(m.open) == 0:
 		p.notify(msg, mode)
 		return
 	}
@@ -79,7 +83,10 @@ func (p *Proxy) read(m *message, v wire.Value) bool {
 		p.refuse(m.mode, "id must be a string or a whole number")
 		return false
 	case name == 0 && (t.Get(v, "result") != 0 || t.Get(v, "error") != 0):
-		return true // an answer to a request of the board
+		if !m.batch { // which no revision of MCP has where a board asks
+			m.answers = t.Raw(id)
+		}
+		return true
 	case id == 0:
 		p.notified(t.Text(name), params)
 		return true

@@ -16,6 +16,9 @@ type message struct {
 	batch bool
 	again bool      // it may be sent twice: it only reads
 	open  []request // those not answered; none: the message is done with
+	// answers is the id of a request of the board that the message is the answer to,
+	// or nil; only while it is read.
+	answers []byte
 
 	sent   bool // in the present session
 	ticket uint64

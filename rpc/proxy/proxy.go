@@ -25,7 +25,8 @@
 // Messages pass as they are, ids byte for byte. What the client sends that is no
 // JSON is answered here and does not cross the line. An answer goes in the framing
 // of its request; an answer to nothing, as to a request that was cancelled, is
-// dropped.
+// dropped. A request of the board, such as a question to a person, belongs to its
+// session: with that it is withdrawn, and an answer that comes later is dropped.
 //
 // What may act stays behind all that the client sent before it, so that calls are
 // begun in the client's order as they are without a cable. What only reads may
@@ -34,7 +35,7 @@
 // # Limits
 //
 // The proxy keeps at most maxOpen requests and Config.Max bytes of them, and stops
-// reading the client above that. It does not read the link faster than the client
+// reading the client above that; of the board's requests maxQuestions. It does not read the link faster than the client
 // reads its answers.
 package proxy
 
@@ -103,6 +104,8 @@ type Proxy struct {
 	kept      int        // bytes of them
 	line      line
 	handshake handshake
+	questions [][]byte   // ids of requests of the board that the client has not answered
+	replies   [][]byte   // to such, while the board is silent
 	unsettled int        // requests on their way that change what the session is
 	mode      frame.Mode // of the client's last message
 	last      time.Time  // when the board's last message came

@@ -436,3 +436,97 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 		})
 	}
 }
+
+func question(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{}}`
+}
+
+func withdrawn(id, reason string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"` + reason + `"}}`
+}
+
+func TestTheBoardsQuestionsAndTheirAnswersPass(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.link.begin()
+		b.say(asks("1", "tools/call"))
+		b.crosses(asks("1", "tools/call"))
+		b.link.give(question(`"q-1"`), question(`"q-2"`), withdrawn(`"q-2"`, "done"))
+		b.hears(question(`"q-1"`), question(`"q-2"`), withdrawn(`"q-2"`, "done"))
+		b.say(answers(`"q-1"`), answers(`"q-1"`), answers(`"q-2"`), answers(`"q-3"`), `{"jsonrpc":"2.0","result":{}}`)
+		b.crosses(answers(`"q-1"`))
+		b.link.give(answers("1"))
+		b.hears(answers("1"))
+	})
+}
+
+func TestAnAnswerWaitsForABoardThatIsSilent(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.link.begin()
+		b.say(asks("1", "tools/call"))
+		b.crosses(asks("1", "tools/call"))
+		b.link.give(question("7"))
+		b.hears(question("7"))
+		b.p.Down()
+		b.say(answers("7"))
+		b.crosses()
+		time.Sleep(20 * time.Second)
+		b.p.Up(b.link, link.Peer{})
+		b.crosses(answers("7"))
+	})
+}
+
+// The next session may ask under the same id: an answer to the last one is none to it.
+func TestAQuestionEndsWithItsSession(t *testing.T) {
+	const lost = "the session with the board was lost"
+	for _, silent := range []bool{false, true} {
+		bubble(t, func(b *bench) {
+			b.link.begin()
+			b.say(asks("1", "tools/call"))
+			b.crosses(asks("1", "tools/call"))
+			b.link.give(question("7"), question("8"))
+			b.hears(question("7"), question("8"))
+			if silent {
+				b.p.Down()
+				b.say(answers("7")) // which waits, and is dropped then
+				b.link.end(link.ErrSilence)
+				b.hears(withdrawn("8", lost), fails("1", unknownLost, "unknown"))
+			} else {
+				b.link.end(link.ErrSilence)
+				b.hears(withdrawn("7", lost), withdrawn("8", lost), fails("1", unknownLost, "unknown"))
+			}
+			b.link.begin()
+			b.say(answers("7"), answers("8"), asks("2", "tools/call"))
+			b.crosses(asks("2", "tools/call"))
+			b.link.give(question("9"))
+			b.hears(question("9"))
+			b.say(answers("8"), answers("9"))
+			b.crosses(answers("9"))
+		})
+	}
+}
+
+func TestQuestionsOfTheBoardAreBounded(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.link.begin()
+		var all []string
+		for i := range maxQuestions {
+			all = append(all, question(fmt.Sprint(i)))
+		}
+		b.link.give(append(all, question("1000"))...)
+		b.hears(all...)
+		if len(b.log) != 1 || !strings.Contains(b.log[0], "64 are not answered") {
+			t.Errorf("the log is %q", b.log)
+		}
+	})
+}
+
+func TestAnAnswerDoesNotWaitBehindWhatIsForNobody(t *testing.T) {
+	for _, last := range []string{answers("9"), `{"id":`, "8", "[" + answers("9") + "]"} {
+		bubble(t, func(b *bench) {
+			b.link.begin()
+			b.say(asks("1", "ping"))
+			b.link.give(answers("1"), last)
+			b.hears(answers("1"))
+		})
+	}
+}

@@ -99,19 +99,25 @@ func (p *Proxy) lose() {
 		all = append(all, unknown{m, p.give(m)})
 	}
 	clear(p.line.lost)
+	withdrawn, mode := p.withdraw(), p.mode
 	p.unsettled = 0
 	p.handshake.replays = 0
-	p.line.ended++
 	why := "the link to the board was lost"
 	if errors.Is(p.line.why, link.ErrRestarted) {
 		why = "the board restarted"
 	}
-	p.changed.Broadcast()
 	p.mu.Unlock()
 	p.sending.Unlock()
+	for _, text := range withdrawn {
+		p.reply(mode, text)
+	}
 	for _, u := range all {
 		p.fail(u.m, u.open, why+" while this call ran: whether it was done is not known; read the state before you repeat it", outcomeUnknown)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line.ended++ // only now, for the link sends nothing while the client does not read this
+	p.changed.Broadcast()
 }
 
 // sessions opens the client's session in each of the link's, and then sends what
@@ -119,7 +125,7 @@ func (p *Proxy) lose() {
 func (p *Proxy) sessions() {
 	for {
 		p.mu.Lock()
-		for !p.closed && !p.line.waited(p.open) {
+		for !p.closed && !p.waited() {
 			p.changed.Wait()
 		}
 		if p.closed {
@@ -133,8 +139,9 @@ func (p *Proxy) sessions() {
 
 // waited says that there is a session to open, or that something waits for one that
 // goes on.
-func (l *line) waited(open []*message) bool {
-	return l.alive() && (l.opened != l.begun || slices.ContainsFunc(open, func(m *message) bool { return m.timer != nil }))
+func (p *Proxy) waited() bool {
+	l := &p.line
+	return l.alive() && (l.opened != l.begun || len(p.replies) > 0 || slices.ContainsFunc(p.open, func(m *message) bool { return m.timer != nil }))
 }
 
 // openSession sends the client's handshake where the session is new, and what waits.
@@ -148,6 +155,7 @@ func (p *Proxy) openSession() {
 		replay = p.handshake.replay()
 		p.unsettled += p.handshake.replays
 	}
+	replay, p.replies = append(replay, p.replies...), nil // of the latter a new session has none
 	waiting := slices.DeleteFunc(slices.Clone(p.open), func(m *message) bool { return m.sent })
 	p.mu.Unlock()
 	for _, msg := range replay {
