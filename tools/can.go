@@ -53,8 +53,9 @@ func addCAN(cat *rpc.Catalogue, can device.CAN) {
 			},
 			Result: []rpc.Field{nameField, idField,
 				{Name: "time", Type: rpc.String, Description: "RFC 3339, UTC: on the bus"}, next},
-			Queue: func(c *rpc.Call) string { return t.queue(c, "") },
-			Run:   t.send,
+			Queue:    func(c *rpc.Call) string { return t.queue(c, "") },
+			Subjects: t.subject,
+			Run:      t.send,
 		},
 		rpc.Tool{
 			Name:        "can_receive",
@@ -82,9 +83,10 @@ func addCAN(cat *rpc.Catalogue, can device.CAN) {
 				{Name: "errors", Type: rpc.Strings, Optional: true, Description: "that the controller reported, and how often"},
 				{Name: "lost", Type: rpc.Integer, Optional: true, Description: "frames that came too fast or are too old"},
 				next},
-			Queue:   func(c *rpc.Call) string { return t.queue(c, " receive") },
-			Timeout: maxCANWait + rpc.DefaultTimeout,
-			Run:     t.receive,
+			Queue:    func(c *rpc.Call) string { return t.queue(c, " receive") },
+			Timeout:  maxCANWait + rpc.DefaultTimeout,
+			Subjects: t.subject,
+			Run:      t.receive,
 		})
 }
 
@@ -104,9 +106,13 @@ func (t *canTools) link(c *rpc.Call) (device.CANLink, error) {
 	if !c.Has(0) && len(links) == 1 {
 		return links[0], nil
 	}
+	name, err := listedName(t.can, c)
+	if err != nil {
+		return device.CANLink{}, err
+	}
 	var names []string
 	for _, l := range links {
-		if c.Has(0) && l.Name == c.Str(0) {
+		if c.Has(0) && l.Name == name {
 			return l, nil
 		}
 		names = append(names, l.Name)

@@ -19,12 +19,12 @@ import (
 // must be closed before the board. report is told of a pulse whose line could
 // not be put back; it may be called from any goroutine, and nil drops it.
 func Catalogue(b device.Board, version string, report func(error)) (rpc.Catalogue, *Guard) {
-	info := b.Info()
+	info, names := b.Info(), device.NamesOf(b)
 	cat := rpc.Catalogue{
 		Name:         "boardhand",
 		Title:        "boardhand: " + info.Model,
 		Version:      version,
-		Instructions: instructions(b, info),
+		Instructions: instructions(b, info, names),
 	}
 	guard := newGuard(b.GPIO(), report)
 	addBoard(&cat, b)
@@ -32,7 +32,7 @@ func Catalogue(b device.Board, version string, report func(error)) (rpc.Catalogu
 		addGPIO(&cat, g, guard)
 	}
 	if bus := b.I2C(); bus != nil {
-		addI2C(&cat, bus)
+		addI2C(&cat, bus, names)
 	}
 	if s := b.Sensors(); s != nil {
 		addSensors(&cat, s)
@@ -56,19 +56,24 @@ func Catalogue(b device.Board, version string, report func(error)) (rpc.Catalogu
 		addUART(&cat, u)
 	}
 	if b.UART() != nil || b.TCP() != nil {
-		addModbus(&cat, b.UART(), b.TCP())
+		addModbus(&cat, b.UART(), b.TCP(), names)
 	}
 	addPrompts(&cat, b)
 	return cat, guard
 }
 
-func instructions(b device.Board, info device.Info) string {
+func instructions(b device.Board, info device.Info, names *device.Names) string {
 	s := "boardhand works the hardware of this board: " + info.Model + ". "
 	if info.Simulated {
 		s += "This is a simulated board: nothing here is real. "
 	}
-	s += "board_info says what there is. "
-	if b.GPIO() != nil {
+	s += aboutNames(names) + "board_info says what there is. "
+	switch _, ruled := b.(device.Named); {
+	case b.GPIO() == nil:
+	case ruled:
+		s += "Lines have the names that gpio_list shows. " +
+			"A line that was written is held as an output until this server ends; then it goes to its safe level, or back to how it was. "
+	default:
 		s += "Lines have the names that gpio_list shows, such as GPIO17. " +
 			"A line that was written is held as an output until this server ends; then it goes back to how it was. "
 	}

@@ -9,6 +9,14 @@ import (
 	"boardhand/rpc"
 )
 
+// listedName is argument 0 as a family of the board lists it.
+func listedName(family any, c *rpc.Call) (string, error) {
+	if f, ok := family.(device.Finder); ok && c.Has(0) {
+		return f.Find(c.Str(0))
+	}
+	return c.Str(0), nil
+}
+
 // notChosen says why argument 0, called param, chooses nothing of a kind: it was not
 // given where there is not just one, or the subject that it names is none of them.
 // names describes all there are.

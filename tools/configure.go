@@ -38,8 +38,9 @@ func (t *gpioTools) configureTool() rpc.Tool {
 			{Name: "after", Type: rpc.Object, Fields: configFields},
 			{Name: "note", Type: rpc.String, Optional: true},
 		},
-		Queue: t.lineQueue,
-		Run:   t.configure,
+		Queue:    t.lineQueue,
+		Subjects: t.lineSubject,
+		Run:      t.configure,
 	}
 }
 

@@ -53,8 +53,9 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 					{Name: "level", Type: rpc.Integer},
 				}},
 			},
-			Queue: t.readQueue,
-			Run:   t.read,
+			Queue:    t.readQueue,
+			Subjects: t.lineSubjects,
+			Run:      t.read,
 		},
 		rpc.Tool{
 			Name:        "gpio_write",
@@ -75,8 +76,9 @@ func addGPIO(cat *rpc.Catalogue, g device.GPIO, guard *Guard) {
 				}},
 				{Name: "for_ms", Type: rpc.Integer, Optional: true},
 			},
-			Queue: t.lineQueue,
-			Run:   t.write,
+			Queue:    t.lineQueue,
+			Subjects: t.writeSubject,
+			Run:      t.write,
 		},
 		t.configureTool(), t.waitTool(), t.pulseTool())
 	cat.Templates = append(cat.Templates, rpc.Template{
@@ -102,6 +104,7 @@ var lineFields = []rpc.Field{
 	{Name: "drive", Type: rpc.String, Optional: true, Description: "open_drain or open_source"},
 	{Name: "debounce_us", Type: rpc.Integer, Optional: true},
 	{Name: "chip", Type: rpc.String, Optional: true},
+	descriptionField,
 }
 
 type gpioTools struct {
@@ -129,7 +132,7 @@ func (t *gpioTools) list(c *rpc.Call) error {
 	c.Out = append(c.Out, `{"lines":[`...)
 	for i := range lines {
 		l := &lines[i]
-		if match != "" && !strings.Contains(strings.ToLower(l.Name), match) {
+		if match != "" && !strings.Contains(strings.ToLower(l.Name), match) && !strings.Contains(strings.ToLower(l.Description), match) {
 			continue
 		}
 		item = append(appendLine(item[:0], l, several), '}')
@@ -153,7 +156,7 @@ func appendLine(dst []byte, l *device.Line, chip bool) []byte {
 	if chip {
 		dst = wire.AppendString(wire.AppendKey(dst, "chip"), l.Chip)
 	}
-	return dst
+	return appendDescription(dst, l.Description)
 }
 
 func appendDirection(dst []byte, d device.Direction) []byte {

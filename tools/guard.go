@@ -13,7 +13,8 @@ import (
 // Guard writes and configures lines and ends pulses: when a pulse's time has
 // passed, it puts the line back to how it stood before the pulse began. Its
 // timers are its own, so they run while the dispatcher is busy and a bus hangs.
-// It is safe for use by several goroutines at once.
+// It is safe for use by several goroutines at once. What a line's rules make of it
+// (package policy) and the end of the server are the board's, not the guard's.
 //
 // A pulse on a line that is in a pulse extends it. A plain write and a
 // configuration end a pulse and stay. A train of pulses ends at the next of any
@@ -36,7 +37,7 @@ type output struct {
 
 	mu sync.Mutex // held while the line is acted on, which can take long where it is behind a bus
 	// How the line stands between pulses: held says that a plain write or a
-	// configuration has made it so. It is not what the pin shows, which others may pull.
+	// configuration has made it so.
 	held bool
 	rest device.Config
 
@@ -64,26 +65,9 @@ func newGuard(gpio device.GPIO, report func(error)) *Guard {
 // Active is how many pulses are running: while there are any, a timer is set.
 func (g *Guard) Active() int { return int(g.active.Load()) }
 
-// Close ends all pulses at once and puts their lines back; no pulse begins any
-// more. It never waits: a line behind a bus, and one that is being written this
-// moment, is left to the board's own Close. It is safe to call twice.
-func (g *Guard) Close() {
-	g.closed.Store(true)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, o := range g.outputs {
-		if o.line.queue != "" || !o.mu.TryLock() {
-			continue
-		}
-		if o.pulsing {
-			o.stop()
-			if err := o.back(); err != nil {
-				g.report(err)
-			}
-		}
-		o.mu.Unlock()
-	}
-}
+// Close ends all pulses: no edge and no return comes any more, and no pulse begins.
+// The lines are put back by the board's own Close. It is safe to call twice.
+func (g *Guard) Close() { g.closed.Store(true) }
 
 // write sets a line's level: for good, or where pulse is not 0 for so long. It
 // gives how the line stood just before. When it fails, nothing has changed: a
@@ -106,6 +90,7 @@ func (g *Guard) write(line knownLine, level device.Level, pulse time.Duration) (
 		o.rest.Direction, o.rest.Level = device.Out, level
 		return before, nil
 	}
+	o.stoodAs(before)
 	o.pulse(pulse)
 	return before, nil
 }
@@ -166,7 +151,7 @@ func (o *output) expire() {
 		return
 	}
 	err := o.back()
-	if err != nil && o.tries < maxTries && !errors.Is(err, device.ErrUnplugged) {
+	if passing(err) && o.tries < maxTries {
 		if o.tries == 0 {
 			o.guard.report(err)
 		}
@@ -182,6 +167,18 @@ func (o *output) expire() {
 }
 
 // The caller of each of these has the output's lock.
+
+// stoodAs takes note of how the line stood before a pulse: its rules may have brought
+// it elsewhere since it was written.
+func (o *output) stoodAs(before device.State) {
+	switch {
+	case o.pulsing || !o.held:
+	case before.Direction == device.Out:
+		o.rest.Direction, o.rest.Level = device.Out, before.Level
+	case o.rest.Direction == device.Out:
+		o.held = false // it was given back
+	}
+}
 
 // pulse begins a pulse, or extends it, to end in so long.
 func (o *output) pulse(d time.Duration) {
@@ -219,17 +216,26 @@ func (o *output) back() error {
 	default:
 		_, _, err = o.guard.gpio.Configure(o.line.name, func(c *device.Config) error { *c = o.rest; return nil })
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, device.ErrPermission):
+		return fmt.Errorf("line %q does not go back to how it stood before its pulse: %w", o.line.name, err)
+	case err != nil:
 		return fmt.Errorf("line %q may still have the level of its pulse, which has ended: %w", o.line.name, err)
 	}
 	return nil
+}
+
+// passing says whether what went wrong may go right a little later: a line that is gone
+// and a rule that forbids it stay so.
+func passing(err error) bool {
+	return err != nil && !errors.Is(err, device.ErrUnplugged) && !errors.Is(err, device.ErrPermission)
 }
 
 // backSoon ends the pulse that runs and puts the line back, at once or, where that
 // fails, as soon as the timer's tries succeed.
 func (o *output) backSoon() error {
 	err := o.back()
-	if err != nil && !errors.Is(err, device.ErrUnplugged) {
+	if passing(err) {
 		o.until = time.Now().Add(retryEvery)
 		o.timer.Reset(retryEvery)
 		o.trains++

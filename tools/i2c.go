@@ -26,12 +26,21 @@ const (
 // registers, and an answer far below 8 KB.
 const maxTransfer = 256
 
-func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
-	t := &i2cTools{i2c}
+func addI2C(cat *rpc.Catalogue, i2c device.I2C, names *device.Names) {
+	t := &i2cTools{i2c, newNamedChips(names)}
 	bus := rpc.Param{Name: "bus", Type: rpc.Integer}
 	address := rpc.Param{Name: "address", Type: rpc.Hex, Required: true, Min: firstAddr, Max: 0xff}
 	register := rpc.Param{Name: "register", Type: rpc.Hex, Min: 0, Max: 0xffff}
+	if len(names.Chips) > 0 {
+		address.Names, register.Names = t.names.address, t.names.register
+	}
 	width := rpc.Param{Name: "register_width", Type: rpc.Integer}
+	data := rpc.Param{Name: "data", Type: rpc.Bytes, Required: true, Min: 1, Max: maxTransfer, Description: "hex; SMBus block: count first"}
+	writes := []rpc.Param{bus, address, register, width, data}
+	if t.names.typed() {
+		writes[4].Required = false
+		writes = append(writes, rpc.Param{Name: "value", Type: rpc.Number, Description: "of a register with a name, in place of data"})
+	}
 	addressField := rpc.Field{Name: "address", Type: rpc.String}
 	registerField := rpc.Field{Name: "register", Type: rpc.String, Optional: true}
 	busField := rpc.Field{Name: "bus", Type: rpc.Integer}
@@ -51,6 +60,9 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 				{Name: "found", Type: rpc.Objects, Fields: []rpc.Field{
 					addressField,
 					{Name: "driver", Type: rpc.String, Optional: true},
+					{Name: "name", Type: rpc.String, Optional: true},
+					descriptionField,
+					{Name: "registers", Type: rpc.Strings, Optional: true, Description: "with names"},
 				}},
 				{Name: "stopped_before", Type: rpc.String, Optional: true, Description: "where the time was up: go on with it as first"},
 				{Name: "functions", Type: rpc.Strings, Description: "what the adapter can do"},
@@ -69,23 +81,24 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 				{Name: "length", Type: rpc.Integer, Description: "0: SMBus block"},
 			},
 			Result: []rpc.Field{busField, addressField, registerField,
-				{Name: "data", Type: rpc.String, Description: "hex"}},
-			Queue: t.queue,
-			Run:   t.read,
+				{Name: "data", Type: rpc.String, Description: "hex"},
+				{Name: "value", Type: rpc.Number, Optional: true, Description: "of a register with a name"},
+				{Name: "unit", Type: rpc.String, Optional: true}},
+			Queue:    t.queue,
+			Subjects: t.readSubject,
+			Run:      t.read,
 		},
 		rpc.Tool{
 			Name:        "i2c_write",
 			Title:       "Write to I2C",
 			Description: "Can change a device for good: know its data sheet.",
 			Hints:       rpc.Hints{Destructive: true},
-			Params: []rpc.Param{
-				bus, address, register, width,
-				{Name: "data", Type: rpc.Bytes, Required: true, Min: 1, Max: maxTransfer, Description: "hex; SMBus block: count first"},
-			},
+			Params:      writes,
 			Result: []rpc.Field{busField, addressField, registerField,
 				{Name: "written", Type: rpc.Integer, Description: "bytes of data"}},
-			Queue: t.queue,
-			Run:   t.write,
+			Queue:    t.queue,
+			Subjects: t.writeSubject,
+			Run:      t.write,
 		},
 		rpc.Tool{
 			Name: "i2c_transfer", Title: "I2C transfer",
@@ -93,17 +106,21 @@ func addI2C(cat *rpc.Catalogue, i2c device.I2C) {
 			Hints:       rpc.Hints{Destructive: true},
 			Params: []rpc.Param{
 				bus,
-				{Name: "address", Type: rpc.Hex, Min: firstAddr, Max: lastTenBit},
+				{Name: "address", Type: rpc.Hex, Min: firstAddr, Max: lastTenBit, Names: address.Names},
 				{Name: "messages", Type: rpc.Strings, Required: true, Max: maxMessage, MaxItems: device.MaxMessages},
 				{Name: "ten_bit", Type: rpc.Boolean},
 			},
-			Result: []rpc.Field{busField, {Name: "read", Type: rpc.Strings, Description: "hex, one for each read"}},
-			Queue:  t.queue,
-			Run:    t.transfer,
+			Result:   []rpc.Field{busField, {Name: "read", Type: rpc.Strings, Description: "hex, one for each read"}},
+			Queue:    t.queue,
+			Subjects: t.transferSubjects,
+			Run:      t.transfer,
 		})
 }
 
-type i2cTools struct{ i2c device.I2C }
+type i2cTools struct {
+	i2c   device.I2C
+	names namedChips
+}
 
 // bus finds the bus that argument 0 names, or the only one.
 func (t *i2cTools) bus(c *rpc.Call) (int, error) {
@@ -116,12 +133,16 @@ func (t *i2cTools) adapter(c *rpc.Call) (device.Bus, error) {
 	if err != nil {
 		return device.Bus{}, err
 	}
-	if !c.Has(0) && len(buses) == 1 {
+	chip := t.names.chip(c.Int(1))
+	switch {
+	case chip != nil && c.Has(0) && c.Int(0) != int64(chip.Bus):
+		return device.Bus{}, fmt.Errorf("bus is %d, but %s is on bus %d; leave bus out", c.Int(0), chip.Name, chip.Bus)
+	case chip == nil && !c.Has(0) && len(buses) == 1:
 		return buses[0], nil
 	}
 	var names []string
 	for _, b := range buses {
-		if c.Has(0) && int64(b.Number) == c.Int(0) {
+		if c.Has(0) && int64(b.Number) == c.Int(0) || chip != nil && b.Number == chip.Bus {
 			return b, nil
 		}
 		names = append(names, busName(b.Number))
@@ -173,6 +194,13 @@ func (t *i2cTools) scan(c *rpc.Call) error {
 		if o.Driver != "" {
 			dst = wire.AppendString(wire.AppendKey(dst, "driver"), o.Driver)
 		}
+		if o.Name != "" {
+			dst = wire.AppendString(wire.AppendKey(dst, "name"), o.Name)
+		}
+		dst = appendDescription(dst, o.Description)
+		if chip := t.names.ChipAt(bus.Number, o.Addr); chip != nil && len(chip.Registers) > 0 {
+			dst = appendStrings(wire.AppendKey(dst, "registers"), described(chip.Registers, maxNamed, describeRegister))
+		}
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
@@ -200,38 +228,79 @@ func pace(deadline time.Time) func() bool {
 	}
 }
 
+// i2cPlace is where a call reads or writes.
+type i2cPlace struct {
+	bus      int
+	addr     uint16
+	register *device.Register // where it has a name
+	pointer  []byte           // the register's number as it goes over the bus; empty where there is none
+}
+
+// place is where arguments 0 to 3 say.
+func (t *i2cTools) place(c *rpc.Call) (p i2cPlace, err error) {
+	if p.bus, err = t.bus(c); err != nil {
+		return p, err
+	}
+	chip := t.names.chip(c.Int(1))
+	if chip != nil {
+		p.addr = chip.Addr
+	} else {
+		if p.addr, err = checkAddress(c.Int(1), false); err != nil {
+			return p, err
+		}
+		chip = t.names.ChipAt(p.bus, p.addr)
+	}
+	number := c.Int(2)
+	if p.register, err = t.names.registerOf(chip, number); err != nil {
+		return p, err
+	}
+	if p.register != nil {
+		number = int64(p.register.First)
+	}
+	usual := int64(1)
+	if chip != nil && chip.RegisterWidth > 0 {
+		usual = int64(chip.RegisterWidth)
+	}
+	p.pointer, err = appendRegister(nil, c, number, usual)
+	return p, err
+}
+
 func (t *i2cTools) read(c *rpc.Call) error {
-	bus, err := t.bus(c)
+	p, err := t.place(c)
 	if err != nil {
 		return err
 	}
-	addr, err := checkAddress(c.Int(1), false)
-	if err != nil {
-		return err
+	usual := int64(1)
+	if p.register != nil {
+		usual = int64(min(p.register.Length, maxTransfer))
 	}
-	pointer, err := appendRegister(nil, c)
-	if err != nil {
-		return err
-	}
-	length, err := bounded(c, 4, "length", 0, maxTransfer, 1)
+	length, err := bounded(c, 4, "length", 0, maxTransfer, usual)
 	if err != nil {
 		return err
 	}
 	data := make([]byte, length)
 	switch {
 	case length > 0:
-		err = t.i2c.Transfer(bus, addr, pointer, data)
-	case len(pointer) != 1:
+		err = t.i2c.Transfer(p.bus, p.addr, p.pointer, data)
+	case len(p.pointer) != 1:
 		return errors.New("length is 0, which is an SMBus block; that needs a register of 1 byte, its command")
 	default:
 		data = make([]byte, 1+device.MaxBlock)
-		err = t.i2c.Transact(bus, []device.Message{{Addr: addr, Data: pointer}, {Addr: addr, Read: true, Block: true, Data: data}})
+		err = t.i2c.Transact(p.bus, []device.Message{{Addr: p.addr, Data: p.pointer}, {Addr: p.addr, Read: true, Block: true, Data: data}})
 		data = blockOf(data)
 	}
 	if err != nil {
 		return err
 	}
-	dst := wire.AppendHex(wire.AppendKey(appendTarget(c, bus), "data"), data)
+	dst := wire.AppendHex(wire.AppendKey(t.appendTarget(c, p.bus), "data"), data)
+	if p.register != nil {
+		if v, ok := p.register.Form.Decode(data); ok {
+			dst = wire.AppendDecimal(wire.AppendKey(dst, "value"), v.Value, v.Exp)
+			if unit := p.register.Form.Unit; unit != "" {
+				dst = wire.AppendString(wire.AppendKey(dst, "unit"), unit)
+			}
+		}
+	}
 	c.Out = append(dst, '}')
 	return nil
 }
@@ -240,25 +309,36 @@ func (t *i2cTools) read(c *rpc.Call) error {
 func blockOf(data []byte) []byte { return data[1 : 1+min(int(data[0]), device.MaxBlock)] }
 
 func (t *i2cTools) write(c *rpc.Call) error {
-	bus, err := t.bus(c)
+	p, err := t.place(c)
 	if err != nil {
 		return err
 	}
-	addr, err := checkAddress(c.Int(1), false)
+	data, err := t.data(c, &p)
 	if err != nil {
 		return err
 	}
-	message, err := appendRegister(nil, c)
-	if err != nil {
+	if err := t.i2c.Transfer(p.bus, p.addr, append(p.pointer, data...), nil); err != nil {
 		return err
 	}
-	data := c.Bytes(4)
-	if err := t.i2c.Transfer(bus, addr, append(message, data...), nil); err != nil {
-		return err
-	}
-	dst := wire.AppendInt(wire.AppendKey(appendTarget(c, bus), "written"), int64(len(data)))
+	dst := wire.AppendInt(wire.AppendKey(t.appendTarget(c, p.bus), "written"), int64(len(data)))
 	c.Out = append(dst, '}')
 	return nil
+}
+
+// data is what i2c_write writes behind the register's number.
+func (t *i2cTools) data(c *rpc.Call, p *i2cPlace) ([]byte, error) {
+	valued := len(c.Tool().Params) > 5 && c.Has(5)
+	switch {
+	case valued && c.Has(4):
+		return nil, errors.New("both data and value are given; give one")
+	case valued && (p.register == nil || p.register.Form.Type == ""):
+		return nil, errors.New("value is given, but the register has no name with a type; give data in hex")
+	case valued:
+		return p.register.Form.Encode(c.Num(5))
+	case !c.Has(4):
+		return nil, errors.New(`parameter "data" is missing; give it in hex, or value for a register with a name`)
+	}
+	return c.Bytes(4), nil
 }
 
 // checkAddress is the address as the device has it.
@@ -291,11 +371,7 @@ func (t *i2cTools) transfer(c *rpc.Call) error {
 	sum := 0
 	for i, text := range c.Strs(2) {
 		m := &messages[i]
-		addr := int64(-1)
-		if c.Has(1) {
-			addr = c.Int(1)
-		}
-		if *m, err = parseMessage(text, addr, c.Bool(3)); err != nil {
+		if *m, err = t.message(c, text); err != nil {
 			return fmt.Errorf("message %d, %.40q: %w", i+1, text, err)
 		}
 		if m.Read {
@@ -321,6 +397,18 @@ func (t *i2cTools) transfer(c *rpc.Call) error {
 	}
 	c.Out = append(dst, `]}`...)
 	return nil
+}
+
+// message reads one message of an i2c_transfer to the address of argument 1.
+func (t *i2cTools) message(c *rpc.Call, text string) (device.Message, error) {
+	chip := t.names.chip(c.Int(1))
+	switch {
+	case chip != nil:
+		return parseMessage(text, int64(chip.Addr&^device.TenBit), c.Bool(3) || chip.Addr&device.TenBit != 0)
+	case c.Has(1):
+		return parseMessage(text, c.Int(1), c.Bool(3))
+	}
+	return parseMessage(text, -1, c.Bool(3))
 }
 
 // parseMessage reads one message of an i2c_transfer: "w 0a ff", "r 4" or "rb", each
@@ -366,11 +454,11 @@ func parseMessage(text string, addr int64, tenBit bool) (m device.Message, err e
 	return m, nil
 }
 
-// appendRegister appends the number of the register, argument 2, as it goes over
-// the bus, in as many bytes as argument 3 says; nothing where there is none.
-func appendRegister(dst []byte, c *rpc.Call) ([]byte, error) {
-	register := c.Int(2)
-	width, err := bounded(c, 3, "register_width", 1, 2, 1)
+// appendRegister appends the number of the register, which argument 2 says, as it
+// goes over the bus, in as many bytes as argument 3 says, or as usual; nothing where
+// there is none.
+func appendRegister(dst []byte, c *rpc.Call, register, usual int64) ([]byte, error) {
+	width, err := bounded(c, 3, "register_width", 1, 2, usual)
 	switch {
 	case err != nil:
 		return dst, err
@@ -386,14 +474,24 @@ func appendRegister(dst []byte, c *rpc.Call) ([]byte, error) {
 	return append(dst, byte(register)), nil
 }
 
-// appendTarget begins a result with where it was: the members bus, address and register.
-func appendTarget(c *rpc.Call, bus int) []byte {
+// appendTarget begins a result with where it was: the members bus, address and
+// register, the two under the names that the caller gave.
+func (t *i2cTools) appendTarget(c *rpc.Call, bus int) []byte {
 	dst := wire.AppendInt(append(c.Out, `{"bus":`...), int64(bus))
-	dst = wire.AppendAddr(wire.AppendKey(dst, "address"), uint16(c.Int(1)))
-	if c.Has(2) {
-		dst = wire.AppendAddr(wire.AppendKey(dst, "register"), uint16(c.Int(2)))
+	dst = wire.AppendKey(dst, "address")
+	if chip := t.names.chip(c.Int(1)); chip != nil {
+		dst = wire.AppendString(dst, chip.Name)
+	} else {
+		dst = wire.AppendAddr(dst, uint16(c.Int(1)))
 	}
-	return dst
+	if !c.Has(2) {
+		return dst
+	}
+	dst = wire.AppendKey(dst, "register")
+	if i := c.Int(2) - firstNamed; i >= 0 && i < int64(len(t.names.registers)) {
+		return wire.AppendString(dst, t.names.registers[i])
+	}
+	return wire.AppendAddr(dst, uint16(c.Int(2)))
 }
 
 // busName is what the kernel and its users call a bus.

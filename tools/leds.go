@@ -34,8 +34,9 @@ func addLEDs(cat *rpc.Catalogue, l device.LEDs) {
 				{Name: "trigger", Type: rpc.String},
 			}},
 		},
-		Queue: func(*rpc.Call) string { return "leds" }, // some are behind a bus
-		Run:   t.set,
+		Queue:    func(*rpc.Call) string { return "leds" }, // some are behind a bus
+		Subjects: t.subject,
+		Run:      t.set,
 	})
 }
 
@@ -120,5 +121,5 @@ func describeLED(l device.LED) string {
 	if l.Trigger != "none" {
 		s += " by " + l.Trigger
 	}
-	return s
+	return withDescription(s, l.Description)
 }

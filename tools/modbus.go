@@ -3,7 +3,10 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,12 +29,13 @@ const (
 // modbusKinds are the names of the kinds, in the order of modbus.Kind.
 var modbusKinds = []string{"coil", "discrete", "holding", "input"}
 
-func addModbus(cat *rpc.Catalogue, u device.UART, tcp device.TCP) {
-	t := &modbusTools{uart: u, tcp: tcp}
+func addModbus(cat *rpc.Catalogue, u device.UART, tcp device.TCP, names *device.Names) {
+	t := &modbusTools{uart: u, tcp: tcp, names: names}
 	target := rpc.Param{Name: "target", Type: rpc.String, Required: true, Min: 1, Max: maxPortName + maxMode,
 		Description: "IP or ttyUSB0 19200 8E1"}
 	unit := rpc.Param{Name: "unit", Type: rpc.Integer}
-	address := rpc.Param{Name: "address", Type: rpc.Integer, Required: true}
+	// A point has an address of its own.
+	address := rpc.Param{Name: "address", Type: rpc.Integer, Required: len(names.Points) == 0}
 	typ := rpc.Param{Name: "type", Type: rpc.String, Max: 16}
 	timeout := rpc.Param{Name: "timeout_ms", Type: rpc.Integer}
 	about := []rpc.Field{
@@ -40,6 +44,7 @@ func addModbus(cat *rpc.Catalogue, u device.UART, tcp device.TCP) {
 		{Name: "address", Type: rpc.Integer},
 		{Name: "type", Type: rpc.String, Optional: true},
 		{Name: "order", Type: rpc.String, Optional: true, Description: "of the words of a value"},
+		{Name: "measure", Type: rpc.String, Optional: true, Description: "the unit that a point's values are in"},
 	}
 	cat.Tools = append(cat.Tools,
 		rpc.Tool{
@@ -58,10 +63,12 @@ func addModbus(cat *rpc.Catalogue, u device.UART, tcp device.TCP) {
 			Result: append(about[:len(about):len(about)],
 				rpc.Field{Name: "values", Type: rpc.Strings, Optional: true},
 				rpc.Field{Name: "bits", Type: rpc.String, Optional: true, Description: "0 and 1, the first at address"},
-				rpc.Field{Name: "hex", Type: rpc.String, Optional: true, Description: "of text that is not printable"}),
-			Queue:   t.queue,
-			Timeout: (maxModbusWait + 5000) * time.Millisecond,
-			Run:     t.read,
+				rpc.Field{Name: "hex", Type: rpc.String, Optional: true, Description: "of text that is not printable"},
+				saidField),
+			Queue:    t.queue,
+			Timeout:  (maxModbusWait + 5000) * time.Millisecond,
+			Subjects: t.subject,
+			Run:      t.read,
 		},
 		rpc.Tool{
 			Name:        "modbus_write",
@@ -79,15 +86,68 @@ func addModbus(cat *rpc.Catalogue, u device.UART, tcp device.TCP) {
 			Result: append(about[:len(about):len(about)],
 				rpc.Field{Name: "written", Type: rpc.Integer, Description: "registers or coils"},
 				rpc.Field{Name: "confirmed", Type: rpc.Boolean, Description: "false: sent to all units, and none answers"}),
-			Queue:   t.queue,
-			Timeout: (maxModbusWait + 5000) * time.Millisecond,
-			Run:     t.write,
+			Queue:    t.queue,
+			Timeout:  (maxModbusWait + 5000) * time.Millisecond,
+			Subjects: t.subject,
+			Run:      t.write,
 		})
+	if len(names.Points) > 0 {
+		cat.Tools = append(cat.Tools, t.listTool())
+	}
+}
+
+// listTool shows the points that the board file names; more than what a client is
+// told at first.
+func (t *modbusTools) listTool() rpc.Tool {
+	return rpc.Tool{
+		Name:        "modbus_list",
+		Title:       "List Modbus points",
+		Description: "Points, each a target of modbus_read.",
+		Hints:       rpc.Hints{ReadOnly: true, Idempotent: true},
+		Params:      []rpc.Param{{Name: "match", Type: rpc.String}, offsetParam},
+		Result: append([]rpc.Field{
+			{Name: "points", Type: rpc.Objects, Fields: []rpc.Field{
+				{Name: "point", Type: rpc.String},
+				{Name: "measure", Type: rpc.String, Optional: true},
+				{Name: "writable", Type: rpc.Boolean, Optional: true},
+				descriptionField,
+			}},
+		}, pageFields...),
+		Run: t.list,
+	}
+}
+
+func (t *modbusTools) list(c *rpc.Call) error {
+	offset, err := bounded(c, 1, "offset", 0, maxOffset, 0)
+	if err != nil {
+		return err
+	}
+	match := strings.ToLower(c.Str(0))
+	p := page{offset: int(offset)}
+	var item []byte
+	c.Out = append(c.Out, `{"points":[`...)
+	for i := range t.names.Points {
+		x := &t.names.Points[i]
+		if !strings.Contains(strings.ToLower(x.Name), match) && !strings.Contains(strings.ToLower(x.Description), match) {
+			continue
+		}
+		item = wire.AppendString(append(item[:0], `{"point":`...), x.Name)
+		if x.Form.Unit != "" {
+			item = wire.AppendString(wire.AppendKey(item, "measure"), x.Form.Unit)
+		}
+		if x.Writable {
+			item = append(item, `,"writable":true`...)
+		}
+		c.Out = p.add(c.Out, append(appendDescription(item, x.Description), '}'))
+	}
+	c.Out = p.end(c.Out)
+	return nil
 }
 
 type modbusTools struct {
-	uart device.UART // nil where the board has none
-	tcp  device.TCP  // nil where the board has none
+	uart  device.UART // nil where the board has none
+	tcp   device.TCP  // nil where the board has none
+	names *device.Names
 
 	mu          sync.Mutex
 	transaction uint16
@@ -117,7 +177,7 @@ func parseTarget(text string) target {
 }
 
 func (t *modbusTools) queue(c *rpc.Call) string {
-	g := parseTarget(c.Str(0))
+	g, _ := t.target(c.Str(0))
 	if g.to.IsValid() {
 		return g.to.String()
 	}
@@ -129,6 +189,76 @@ func (t *modbusTools) queue(c *rpc.Call) string {
 		return "" // the handler says so
 	}
 	return name
+}
+
+// target is what a text means, which may be the name of a device or a point, and the
+// unit where that says one; -1 where it does not.
+func (t *modbusTools) target(text string) (target, int) {
+	name, mode, _ := strings.Cut(text, " ")
+	to, unit := "", 0
+	if d := t.names.Device(name); d != nil {
+		to, unit = d.Target, int(d.Unit)
+	} else if p := t.names.Point(name); p != nil {
+		to, unit = p.Target, int(p.Unit)
+	} else {
+		return parseTarget(text), -1
+	}
+	g := parseTarget(to)
+	if !g.to.IsValid() && mode != "" {
+		g.mode = mode
+	}
+	return g, unit
+}
+
+// asked is what a call asks for.
+type asked struct {
+	target
+	unit    byte
+	address uint16
+	count   int64 // of values
+	value
+	point *device.Point // or nil
+}
+
+// asked is what the arguments say.
+func (t *modbusTools) asked(c *rpc.Call) (a asked, err error) {
+	var unit int
+	a.target, unit = t.target(c.Str(0))
+	reads := c.Tool().Params[4].Type == rpc.Integer
+	if p := t.names.Point(c.Str(0)); p != nil {
+		for i, param := range c.Tool().Params {
+			if i >= 1 && i <= 5 && c.Has(i) && (i != 4 || reads) {
+				return a, fmt.Errorf(`parameter "%s" is given, but %q is a point, which has its own; leave it out`, param.Name, p.Name)
+			}
+		}
+		a.point, a.unit, a.address, a.count = p, p.Unit, p.Address, int64(p.Count)
+		a.kind = modbus.Kind(slices.Index(modbusKinds, p.Kind))
+		if !a.kind.Bits() {
+			a.typ, _ = modbus.ParseType(p.Type)
+			a.little = p.Little
+		}
+		return a, nil
+	}
+	if !c.Has(3) {
+		return a, errors.New(`parameter "address" is missing; 0 to 65535 are allowed, and only a point has its own`)
+	}
+	if a.value, err = valueOf(c); err != nil {
+		return a, err
+	}
+	if unit < 0 || c.Has(1) {
+		unit = int(c.IntOr(1, 1))
+	}
+	switch address := c.Int(3); {
+	case c.Has(1) && (c.Int(1) < 0 || c.Int(1) > 255):
+		return a, fmt.Errorf(`parameter "unit" is %d; 0 to 255 are allowed, and 1 to 247 on a serial line`, c.Int(1))
+	case address < 0 || address > 65535:
+		return a, fmt.Errorf(`parameter "address" is %d; 0 to 65535 are allowed: without the 4xxxx of a manual, which counts from 1`, address)
+	}
+	a.unit, a.address, a.count = byte(unit), uint16(c.Int(3)), 1
+	if reads {
+		a.count, err = bounded(c, 4, `parameter "count"`, 1, modbus.MaxReadBits, 1)
+	}
+	return a, err
 }
 
 // value is how registers are read or written.
@@ -161,44 +291,24 @@ func valueOf(c *rpc.Call) (value, error) {
 	return v, nil
 }
 
-// place is the unit and the address, arguments 1 and 3.
-func place(c *rpc.Call) (unit byte, address uint16, err error) {
-	u, a := c.IntOr(1, 1), c.Int(3)
-	switch {
-	case u < 0 || u > 255:
-		return 0, 0, fmt.Errorf(`parameter "unit" is %d; 0 to 255 are allowed, and 1 to 247 on a serial line`, u)
-	case a < 0 || a > 65535:
-		return 0, 0, fmt.Errorf(`parameter "address" is %d; 0 to 65535 are allowed: without the 4xxxx of a manual, which counts from 1`, a)
-	}
-	return byte(u), uint16(a), nil
-}
-
 func (t *modbusTools) read(c *rpc.Call) error {
-	v, err := valueOf(c)
+	v, err := t.asked(c)
 	if err != nil {
 		return err
 	}
-	_, address, err := place(c)
-	if err != nil {
-		return err
-	}
-	count, err := bounded(c, 4, `parameter "count"`, 1, modbus.MaxReadBits, 1)
-	if err != nil {
-		return err
-	}
-	words := int(count)
+	words := int(v.count)
 	if !v.kind.Bits() {
 		words *= v.typ.Registers()
 	}
-	request, err := modbus.Read(v.kind, address, words)
+	request, err := modbus.Read(v.kind, v.address, words)
 	if err != nil {
 		return err
 	}
-	data, err := t.ask(c, request)
+	data, err := t.ask(c, &v, request)
 	if err != nil {
 		return err
 	}
-	dst := appendModbus(c, v)
+	dst := appendModbus(c, &v)
 	switch {
 	case v.kind.Bits():
 		dst = append(wire.AppendKey(dst, "bits"), '"')
@@ -206,6 +316,7 @@ func (t *modbusTools) read(c *rpc.Call) error {
 	case v.typ == modbus.Text && utf8.Valid(data) && isText(trimText(data), false):
 		dst = append(wire.AppendKey(dst, "values"), '[')
 		dst = append(wire.AppendBytes(dst, trimText(data)), ']')
+		dst = appendSaid(dst, len(data))
 	case v.typ == modbus.Text:
 		dst = wire.AppendHex(wire.AppendKey(dst, "hex"), data)
 	default:
@@ -213,7 +324,7 @@ func (t *modbusTools) read(c *rpc.Call) error {
 		size := 2 * v.typ.Registers()
 		for i := 0; i < len(data); i += size {
 			dst = append(wire.AppendSep(dst), '"')
-			dst = append(modbus.AppendValue(dst, data[i:i+size], v.typ, v.little), '"')
+			dst = append(v.appendValue(dst, data[i:i+size]), '"')
 		}
 		dst = append(dst, ']')
 	}
@@ -224,64 +335,106 @@ func (t *modbusTools) read(c *rpc.Call) error {
 // trimText is text without the zeros and blanks that fill its last registers.
 func trimText(b []byte) []byte { return []byte(strings.TrimRight(string(b), "\x00 ")) }
 
-// appendModbus begins a result with what was asked.
-func appendModbus(c *rpc.Call, v value) []byte {
-	dst := wire.AppendInt(append(c.Out, `{"unit":`...), c.IntOr(1, 1))
-	dst = wire.AppendString(wire.AppendKey(dst, "kind"), modbusKinds[v.kind])
-	dst = wire.AppendInt(wire.AppendKey(dst, "address"), c.Int(3))
-	if !v.kind.Bits() {
-		dst = wire.AppendString(wire.AppendKey(dst, "type"), v.typ.String())
+// appendValue appends the value in data; a point's is converted.
+func (a *asked) appendValue(dst, data []byte) []byte {
+	if a.converted() {
+		if d, ok := a.point.Form.Decode(data); ok {
+			return wire.AppendDecimal(dst, d.Value, d.Exp)
+		}
 	}
-	if v.typ.Registers() > 1 {
+	return modbus.AppendValue(dst, data, a.typ, a.little)
+}
+
+// converted says that values are not those of the registers.
+func (a *asked) converted() bool {
+	return a.point != nil && (a.point.Form.Scale.Value != 0 || a.point.Form.Offset.Value != 0)
+}
+
+// appendModbus begins a result with what was asked.
+func appendModbus(c *rpc.Call, a *asked) []byte {
+	dst := wire.AppendInt(append(c.Out, `{"unit":`...), int64(a.unit))
+	dst = wire.AppendString(wire.AppendKey(dst, "kind"), modbusKinds[a.kind])
+	dst = wire.AppendInt(wire.AppendKey(dst, "address"), int64(a.address))
+	if !a.kind.Bits() {
+		dst = wire.AppendString(wire.AppendKey(dst, "type"), a.typ.String())
+	}
+	if a.typ.Registers() > 1 {
 		order := "big"
-		if v.little {
+		if a.little {
 			order = "little"
 		}
 		dst = wire.AppendString(wire.AppendKey(dst, "order"), order)
 	}
+	if a.point != nil && a.point.Form.Unit != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "measure"), a.point.Form.Unit)
+	}
 	return dst
 }
 
-func (t *modbusTools) write(c *rpc.Call) error {
-	v, err := valueOf(c)
-	if err != nil {
-		return err
+// registers are what the text of values says; of a point they are converted.
+func (a *asked) registers(text string) ([]uint16, error) {
+	if !a.converted() {
+		return modbus.ParseValues(text, a.typ, a.little)
 	}
-	_, address, err := place(c)
+	var all []uint16
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("values has %.40q, which is no number; give one in %s", word, a.point.Form.Unit)
+		}
+		data, err := a.point.Form.Encode(v)
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(data); i += 2 {
+			all = append(all, uint16(data[i])<<8|uint16(data[i+1]))
+		}
+	}
+	return all, nil
+}
+
+func (t *modbusTools) write(c *rpc.Call) error {
+	a, err := t.asked(c)
 	if err != nil {
 		return err
 	}
 	var request modbus.Request
 	written := 0
-	if v.kind == modbus.Coils {
+	switch a.kind {
+	case modbus.Coils:
 		bits, err := modbus.ParseBits(c.Str(4))
 		if err != nil {
 			return err
 		}
-		if request, err = modbus.WriteBits(address, bits); err != nil {
+		if request, err = modbus.WriteBits(a.address, bits); err != nil {
 			return err
 		}
 		written = len(bits)
-	} else {
-		registers, err := modbus.ParseValues(c.Str(4), v.typ, v.little)
+	case modbus.Holding:
+		registers, err := a.registers(c.Str(4))
 		if err != nil {
 			return err
 		}
-		if request, err = modbus.WriteRegisters(address, registers); err != nil {
+		if request, err = modbus.WriteRegisters(a.address, registers); err != nil {
 			return err
 		}
 		written = len(registers)
+	default:
+		return fmt.Errorf("%q is %s, which no request writes; read it", c.Str(0), modbusKinds[a.kind])
 	}
-	_, err = t.ask(c, request)
+	if a.point != nil && written != a.point.Registers() && (a.typ != modbus.Text || written > a.point.Registers()) {
+		return fmt.Errorf("values make %d registers or coils, and %s has %d; give as many values as it has", written, a.point.Name, a.point.Registers())
+	}
+	_, err = t.ask(c, &a, request)
 	silent := err == errBroadcast
 	if err != nil && !silent {
 		var refused *modbus.Refusal
-		if !errors.As(err, &refused) && !errors.Is(err, errNotSent) {
+		if !errors.As(err, &refused) && !errors.Is(err, errNotSent) && !errors.Is(err, device.ErrPermission) {
 			err = fmt.Errorf("%w. Whether the write acted is unknown: read before you write again", err)
 		}
 		return err
 	}
-	dst := wire.AppendInt(wire.AppendKey(appendModbus(c, v), "written"), int64(written))
+	dst := wire.AppendInt(wire.AppendKey(appendModbus(c, &a), "written"), int64(written))
 	dst = wire.AppendBool(wire.AppendKey(dst, "confirmed"), !silent)
 	c.Out = append(dst, '}')
 	return nil
@@ -299,14 +452,13 @@ func (n notSent) Is(target error) bool { return target == errNotSent }
 func (n notSent) Unwrap() error        { return n.error }
 
 // ask sends a request once and gives the data of its answer.
-func (t *modbusTools) ask(c *rpc.Call, request modbus.Request) ([]byte, error) {
-	unit, _, _ := place(c)
+func (t *modbusTools) ask(c *rpc.Call, a *asked, request modbus.Request) ([]byte, error) {
+	g, unit := a.target, a.unit
 	ms, err := bounded(c, 6, `parameter "timeout_ms"`, 1, maxModbusWait, defaultWait.Milliseconds())
 	if err != nil {
 		return nil, notSent{err}
 	}
 	timeout := time.Duration(ms) * time.Millisecond
-	g := parseTarget(c.Str(0))
 	switch {
 	case g.to.IsValid() && t.tcp == nil:
 		return nil, notSent{errors.New("this board has no network; name a serial port")}

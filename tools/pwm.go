@@ -38,8 +38,9 @@ func addPWM(cat *rpc.Catalogue, p device.PWM) {
 				{Name: "enabled", Type: rpc.Boolean},
 			}},
 		},
-		Queue: t.queue,
-		Run:   t.set,
+		Queue:    t.queue,
+		Subjects: t.subject,
+		Run:      t.set,
 	})
 }
 
@@ -157,5 +158,5 @@ func describePWM(ch device.PWMChannel) string {
 	if ch.Known && ch.Enabled {
 		s += fmt.Sprintf(", %v of %v", ch.Duty, ch.Period)
 	}
-	return s
+	return withDescription(s, ch.Description)
 }

@@ -95,7 +95,7 @@ func (t *sensorTools) again(c *rpc.Call, names []string, n int, stop func() bool
 // values as fit in room bytes.
 func appendSamples(dst []byte, x *device.Samples, began time.Time, room int) []byte {
 	dst = wire.AppendString(append(dst, `{"sensor":`...), x.Sensor.Name)
-	dst = wire.AppendString(append(dst, `,"unit":`...), x.Sensor.Quantity.Unit())
+	dst = wire.AppendString(append(dst, `,"unit":`...), x.Sensor.UnitOf())
 	dst = appendTime(dst, began)
 	st := statisticsOf(x.Values)
 	dst = wire.AppendDecimal(append(dst, `,"min":`...), st.min.Value, st.min.Exp)

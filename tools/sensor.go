@@ -37,6 +37,7 @@ func addSensors(cat *rpc.Catalogue, s device.Sensors) {
 					{Name: "quantity", Type: rpc.String},
 					{Name: "unit", Type: rpc.String},
 					{Name: "label", Type: rpc.String, Optional: true},
+					descriptionField,
 				}},
 			}, pageFields...),
 			Run: t.list,
@@ -68,9 +69,10 @@ func addSensors(cat *rpc.Catalogue, s device.Sensors) {
 				{Name: "seconds", Type: rpc.Number, Optional: true, Description: "from the first to the last"},
 				{Name: "buffered", Type: rpc.Boolean, Optional: true, Description: "the kernel took them in step"},
 			},
-			Queue:   t.queue,
-			Timeout: sensorTimeout,
-			Run:     t.read,
+			Queue:    t.queue,
+			Timeout:  sensorTimeout,
+			Subjects: t.subjects,
+			Run:      t.read,
 		})
 	cat.Templates = append(cat.Templates, rpc.Template{
 		Prefix:      "sensor://",
@@ -107,10 +109,11 @@ func (t *sensorTools) list(c *rpc.Call) error {
 		}
 		item = wire.AppendString(append(item[:0], `{"sensor":`...), s.Name)
 		item = wire.AppendString(wire.AppendKey(item, "quantity"), s.Quantity.String())
-		item = wire.AppendString(wire.AppendKey(item, "unit"), s.Quantity.Unit())
+		item = wire.AppendString(wire.AppendKey(item, "unit"), s.UnitOf())
 		if s.Label != "" {
 			item = wire.AppendString(wire.AppendKey(item, "label"), s.Label)
 		}
+		item = appendDescription(item, s.Description)
 		item = append(item, '}')
 		c.Out = p.add(c.Out, item)
 	}
@@ -122,6 +125,7 @@ func (t *sensorTools) list(c *rpc.Call) error {
 // is in lower case.
 func matches(s *device.Sensor, match string) bool {
 	return strings.Contains(strings.ToLower(s.Name), match) || strings.Contains(strings.ToLower(s.Label), match) ||
+		strings.Contains(strings.ToLower(s.Description), match) ||
 		strings.Contains(s.Quantity.String(), match)
 }
 
@@ -160,7 +164,7 @@ func (t *sensorTools) read(c *rpc.Call) error {
 func appendReading(dst []byte, s *device.Sensor, r *device.Reading) []byte {
 	dst = wire.AppendString(append(dst, `{"sensor":`...), s.Name)
 	dst = wire.AppendDecimal(append(dst, `,"value":`...), r.Value.Value, r.Value.Exp)
-	dst = wire.AppendString(append(dst, `,"unit":`...), s.Quantity.Unit())
+	dst = wire.AppendString(append(dst, `,"unit":`...), s.UnitOf())
 	dst = appendTime(dst, r.Time)
 	return appendSuspect(dst, r.Suspect)
 }

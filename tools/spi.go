@@ -35,8 +35,9 @@ func addSPI(cat *rpc.Catalogue, spi device.SPI) {
 			{Name: "read", Type: rpc.Strings, Description: "hex, one for each time that the chip is selected"},
 			{Name: "speed_hz", Type: rpc.Integer},
 		},
-		Queue: t.queue,
-		Run:   t.transfer,
+		Queue:    t.queue,
+		Subjects: t.subject,
+		Run:      t.transfer,
 	})
 }
 
@@ -48,9 +49,13 @@ func (t *spiTools) device(c *rpc.Call) (device.SPIDevice, error) {
 	if err != nil {
 		return device.SPIDevice{}, err
 	}
+	name, err := listedName(t.spi, c)
+	if err != nil {
+		return device.SPIDevice{}, err
+	}
 	var free []device.SPIDevice
 	for _, d := range all {
-		if c.Has(0) && d.Name == c.Str(0) {
+		if c.Has(0) && d.Name == name {
 			return d, nil
 		}
 		if d.Owner == "" {
@@ -75,7 +80,7 @@ func describeSPI(d device.SPIDevice) string {
 	if d.Owner != "" {
 		s += " in use by " + d.Owner
 	}
-	return s
+	return withDescription(s, d.Description)
 }
 
 // queue is that of the device's bus: "spi0".
@@ -84,8 +89,7 @@ func (t *spiTools) queue(c *rpc.Call) string {
 	if err != nil {
 		return "" // the handler says so
 	}
-	bus, _, _ := strings.Cut(strings.TrimPrefix(d.Name, "spidev"), ".")
-	return "spi" + bus
+	return d.BusName()
 }
 
 func (t *spiTools) transfer(c *rpc.Call) error {

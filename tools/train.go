@@ -46,8 +46,9 @@ func (t *gpioTools) pulseTool() rpc.Tool {
 			}
 			return "gpio_pulse " + line.name
 		},
-		Timeout: maxTrain + 5*time.Second,
-		Run:     t.pulse,
+		Timeout:  maxTrain + 5*time.Second,
+		Subjects: t.lineSubject,
+		Run:      t.pulse,
 	}
 }
 
@@ -205,13 +206,15 @@ func (o *output) edge(level device.Level, lasts time.Duration, mine *int) (time.
 		return time.Time{}, &device.Error{Subject: fmt.Sprintf("line %q", o.line.name), Kind: device.ErrCancelled,
 			Reason: "another call or the guard has taken the line over", Hint: "gpio_list shows how it stands"}
 	}
-	if _, err := o.guard.gpio.Write(o.line.name, level); err != nil {
+	before, err := o.guard.gpio.Write(o.line.name, level)
+	if err != nil {
 		if *mine != 0 {
 			err = errors.Join(err, o.backSoon())
 		}
 		return time.Time{}, err
 	}
 	now := time.Now()
+	o.stoodAs(before)
 	o.pulse(lasts + trainGrace)
 	*mine = o.trains
 	return now, nil

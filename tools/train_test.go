@@ -84,7 +84,7 @@ func TestTrainEndsInTheFormerState(t *testing.T) {
 		{"as it was configured", "in pull_up", func(c *client, _ *sim.Board) {
 			c.conn.Handle([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"p",`+meta+`}}`), frame.Newline)
 		}, "in held 1", ""},
-		{"when the guard closes", "", func(c *client, _ *sim.Board) { c.guard.Close() }, "in 0",
+		{"when the guard closes, which leaves the rest to the board", "", func(c *client, _ *sim.Board) { c.guard.Close() }, "out held 1",
 			`after 0 of 3 pulses: line "GPIO17": no more pulses, as the server is ending`},
 		{"when its client is gone", "", func(c *client, _ *sim.Board) { c.conn.Close() }, "in 0", ""},
 		{"as a write left it, which ends it", "", func(c *client, _ *sim.Board) {

@@ -38,6 +38,7 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 		{Name: "offset", Type: rpc.Integer, Description: "of the first byte of data, since the port was opened"},
 		{Name: "next", Type: rpc.Integer, Description: "since of what follows data"},
 		{Name: "data", Type: rpc.String},
+		saidField,
 		{Name: "hex", Type: rpc.Boolean, Optional: true, Description: "data is hex: it is no printable text, or hex was asked"},
 		{Name: "more", Type: rpc.Integer, Optional: true, Description: "bytes from next on"},
 		{Name: "lost", Type: rpc.Integer, Optional: true, Description: "bytes before offset that nobody read in time"},
@@ -57,6 +58,7 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 					{Name: "product", Type: rpc.String, Optional: true},
 					{Name: "driver", Type: rpc.String, Optional: true},
 					{Name: "owner", Type: rpc.String, Optional: true},
+					descriptionField,
 					{Name: "open", Type: rpc.String, Optional: true, Description: "its mode, where this server has it open"},
 				}},
 				{Name: "total", Type: rpc.Integer},
@@ -83,9 +85,10 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 			Result: append(received[:len(received):len(received)],
 				rpc.Field{Name: "ended", Type: rpc.String, Description: "until, length, gap or timeout"},
 				rpc.Field{Name: "hint", Type: rpc.String, Optional: true}),
-			Queue:   t.queue,
-			Timeout: (maxExchange + 5000) * time.Millisecond,
-			Run:     t.exchange,
+			Queue:    t.queue,
+			Timeout:  (maxExchange + 5000) * time.Millisecond,
+			Subjects: t.subject,
+			Run:      t.exchange,
 		},
 		rpc.Tool{
 			Name:        "uart_read",
@@ -97,8 +100,9 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 				{Name: "since", Type: rpc.Integer, Description: "offset, or -n: the last n"},
 				hex,
 			},
-			Result: received,
-			Run:    t.read,
+			Result:   received,
+			Subjects: t.subject,
+			Run:      t.read,
 		},
 		rpc.Tool{
 			Name:        "uart_control",
@@ -123,8 +127,9 @@ func addUART(cat *rpc.Catalogue, u device.UART) {
 				{Name: "received", Type: rpc.Integer, Optional: true, Description: "bytes since it was opened"},
 				{Name: "faults", Type: rpc.String, Optional: true},
 			},
-			Queue: t.queue,
-			Run:   t.control,
+			Queue:    t.queue,
+			Subjects: t.subject,
+			Run:      t.control,
 		})
 }
 
@@ -170,6 +175,7 @@ func (t *uartTools) appendPort(dst []byte, p *device.UARTPort) []byte {
 	}
 	optional("driver", p.Driver)
 	optional("owner", p.Owner)
+	dst = appendDescription(dst, p.Description)
 	if open := t.uart.Opened(p.Name); open != nil {
 		optional("open", open.Mode().String())
 	}
@@ -180,9 +186,16 @@ func (t *uartTools) appendPort(dst []byte, p *device.UARTPort) []byte {
 // a port that is not open is opened in first but for that.
 func openPort(u device.UART, name, mode string, first device.PortMode) (device.Port, error) {
 	base := first
-	if open, err := u.Find(name); err != nil {
+	open, err := u.Find(name)
+	if err != nil {
 		return nil, err
-	} else if p := u.Opened(open); p != nil {
+	}
+	if moded, ok := u.(device.Moded); ok {
+		if only, ok := moded.ModeOf(name); ok {
+			base = only
+		}
+	}
+	if p := u.Opened(open); p != nil {
 		base = p.Mode()
 	}
 	want, err := device.ParsePortMode(mode, base)
@@ -435,7 +448,7 @@ func appendReceived(dst []byte, p device.Port, from, end uint64, as form, faults
 	dst = wire.AppendUint(wire.AppendKey(dst, "offset"), first)
 	dst = wire.AppendUint(wire.AppendKey(dst, "next"), next)
 	if text {
-		dst = wire.AppendBytes(wire.AppendKey(dst, "data"), data)
+		dst = appendSaid(wire.AppendBytes(wire.AppendKey(dst, "data"), data), len(data))
 	} else {
 		dst = append(wire.AppendHex(wire.AppendKey(dst, "data"), data), `,"hex":true`...)
 	}

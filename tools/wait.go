@@ -55,8 +55,9 @@ func (t *gpioTools) waitTool() rpc.Tool {
 			}
 			return "gpio_wait " + line.name
 		},
-		Timeout: maxWait + 5*time.Second,
-		Run:     t.wait,
+		Timeout:  maxWait + 5*time.Second,
+		Subjects: t.lineSubjects,
+		Run:      t.wait,
 	}
 }
 

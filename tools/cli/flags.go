@@ -15,39 +15,51 @@ type Flags struct {
 	Config     string   // path of a board file, or empty
 	MaxMessage int      // serve, setup: bytes of the longest message taken
 	MaxValues  int      // serve, setup: JSON values in one message
+	Last       int      // audit: how many records; 0: all
 	Serial     string   // the serial port: --serial, or the word after connect and link; empty: none, or any
 	Baud       int      // of the serial port, in bits per second; 0: to be chosen
-	JSON       bool     // call, tools, link, doctor: print JSON
+	JSON       bool     // audit, call, tools, link, doctor: print JSON
 	Help       bool     // -h was given: print Help and exit with ExitOK
 	Args       []string // what is no flag, in order
 }
 
 // ParseFlags reads the arguments that follow a command's name: "serve", "connect",
-// "link", "call", "tools", "doctor" or "setup". Flags may stand anywhere before a
-// "--", with one dash or two, as "--board sim" or "--board=sim". The error is for
-// Fail with ExitUsage.
+// "link", "call", "tools", "doctor", "check", "init", "safe", "audit" or "setup".
+// Flags may stand anywhere before a "--", with one dash or two, as "--board sim" or
+// "--board=sim". The error is for Fail with ExitUsage.
 func ParseFlags(command string, args []string) (Flags, error) {
 	f := Flags{Board: "auto", MaxMessage: rpc.DefaultMessage, MaxValues: wire.DefaultLimits.Values}
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
 	dials := command == "connect" || command == "link" // the board at the other end of a cable
+	cable := false
 	if !dials {
 		set.StringVar(&f.Board, "board", f.Board, "")
 	}
-	if !dials && command != "doctor" {
+	if !dials && command != "doctor" && command != "init" {
 		set.StringVar(&f.Config, "config", "", "")
-		set.StringVar(&f.Serial, "serial", "", "")
 	}
-	if command != "doctor" {
+	switch command {
+	case "serve", "setup", "call", "tools":
+		cable = true
+		set.StringVar(&f.Serial, "serial", "", "")
+	case "connect", "link":
+		cable = true
+	}
+	if cable {
 		set.IntVar(&f.Baud, "baud", 0, "")
 	}
 	switch command {
+	case "check", "init", "safe", "connect":
 	case "serve", "setup":
 		set.IntVar(&f.MaxMessage, "max-message", f.MaxMessage, "")
 		set.IntVar(&f.MaxValues, "max-values", f.MaxValues, "")
-	case "call", "tools", "link", "doctor":
+	default:
 		set.BoolVar(&f.JSON, "json", false, "")
+	}
+	if command == "audit" {
+		set.IntVar(&f.Last, "last", 100, "")
 	}
 	for {
 		switch err := set.Parse(args); {
@@ -92,9 +104,13 @@ func ParseFlags(command string, args []string) (Flags, error) {
 	case f.MaxValues < minValues || f.MaxValues > maxValues:
 		return f, &usageError{command, "--max-values is " + strconv.Itoa(f.MaxValues) + "; it must be from " +
 			strconv.Itoa(minValues) + " to " + strconv.Itoa(maxValues)}
+	case f.Last < 0:
+		return f, &usageError{command, "--last is " + strconv.Itoa(f.Last) + "; it must be a number of records, or 0 for all"}
 	case dials && len(f.Args) > 0:
 		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is one word too many; name one serial port"}
-	case (command == "serve" || command == "doctor") && len(f.Args) > 0:
+	case (command == "check" || command == "init" || command == "audit") && len(f.Args) > 1:
+		return f, &usageError{command, strconv.Quote(f.Args[1]) + " is one file too many"}
+	case (command == "serve" || command == "doctor" || command == "safe") && len(f.Args) > 0:
 		return f, &usageError{command, strconv.Quote(f.Args[0]) + " is no flag, and " + command + " takes nothing else"}
 	}
 	return f, nil

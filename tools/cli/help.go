@@ -28,6 +28,10 @@ Commands:
   tools    list the tools, or show one
   setup    print the entry for a client's configuration, or a systemd unit
   doctor   look what of this machine can be used, and how to mend the rest
+  init     write a board file for this board, to say what a client may do
+  check    look what is wrong with a board file
+  safe     bring all outputs to their safe levels, also those of a server that runs
+  audit    show what was done on the board
   version  print the version
   help     print this, or the help of a command
 
@@ -44,7 +48,8 @@ const cableBaud = `  --baud N             of the port, from 1200 to 12000000; wi
 
 const boardFlags = `  --board BOARD        auto, linux or sim; auto takes the real board where there
                        is one, else the simulated one
-  --config FILE        the board file: names, limits and safe levels
+  --config FILE        the board file: names, limits and safe levels; else
+                       /etc/boardhand.toml, else ~/.config/boardhand/board.toml
 `
 
 // help is the text on one command, or empty.
@@ -175,6 +180,74 @@ Flags:
   --json               print it as JSON
   --board BOARD        auto, linux or sim; auto is this machine where it runs
                        Linux, else the simulated board
+`
+	case "init":
+		return `Write a board file that names all that this board has: lines, buses and chips,
+serial ports, sensors. Everything in it is a comment: take the # away from what
+a client may have. A file that is there already stays as it is. The I2C buses
+are scanned for it.
+
+Examples:
+  boardhand init board.toml
+  boardhand init --board sim > board.toml
+
+Usage:
+  boardhand init [FILE] [flags]
+
+Flags:
+  --board BOARD        auto, linux or sim
+`
+	case "check":
+		return `Look what is wrong with a board file: the first error with its line and what is
+allowed, and what it names that this board lacks.
+
+Examples:
+  boardhand check board.toml
+  boardhand check
+
+Usage:
+  boardhand check [FILE] [flags]
+
+Exit status: 0 it is well, 1 it is not, 2 wrong usage.
+
+Flags:
+` + boardFlags
+	case "safe":
+		return `Bring every output to its safe level, now: those that the board file names,
+those of a boardhand that was killed, and those of one that runs, which is asked
+to halt them. A server that has halted its outputs goes on without them until it
+ends.
+
+Examples:
+  boardhand safe
+  boardhand safe --config board.toml
+  boardhand setup systemd      a unit that does it whenever the service ends
+
+Usage:
+  boardhand safe [flags]
+
+Exit status: 0 all are at rest, 1 some are not, 2 wrong usage.
+
+Flags:
+` + boardFlags
+	case "audit":
+		return `Show what was done on the board: the calls that could change something, each
+with who called, the arguments, what the rules decided and how it ended. The
+board file says where that is written: in [audit], as
+file = "/var/log/boardhand/audit.jsonl".
+
+Examples:
+  boardhand audit
+  boardhand audit --last 0 --json
+  boardhand audit /var/log/boardhand/audit.jsonl
+
+Usage:
+  boardhand audit [FILE] [flags]
+
+Flags:
+  --last N             how many of the last records; 100, and 0 for all
+  --json               print them as they are written, a JSON object a line
+  --config FILE        the board file
 `
 	case "version":
 		return "Print boardhand's version and the revisions of MCP that it speaks.\n"

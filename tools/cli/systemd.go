@@ -4,6 +4,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,8 @@ StartLimitIntervalSec=0
 
 [Service]
 ExecStart=START
+# However it has ended, the outputs of the board file are safe.
+ExecStopPost=SAFE
 Restart=always
 RestartSec=2
 TimeoutStopSec=10
@@ -36,6 +39,12 @@ TimeoutStopSec=10
 # board gives its devices to:
 #   sudo useradd --system --groups dialout,gpio,i2c,spi boardhand
 #User=boardhand
+
+# Where it may write: the journal of outputs, and an audit log. Other places that the
+# board file names need ReadWritePaths=.
+StateDirectory=boardhand
+StateDirectoryMode=0700
+LogsDirectory=boardhand
 
 NoNewPrivileges=yes
 ProtectSystem=strict
@@ -91,6 +100,17 @@ func setupSystemd(f *Flags, exe string, stdout, stderr io.Writer) int {
 	}
 	args := append(portArgs([]string{"--serial"}, f), flags[1:]...)
 
+	rest := []string{"safe"}
+	if f.Board != "auto" {
+		rest = append(rest, "--board", f.Board)
+	}
+	if i := slices.Index(flags, "--config"); i >= 0 {
+		rest = append(rest, flags[i:i+2]...)
+	}
+	safe := unitWord(exe)
+	for _, word := range rest {
+		safe += " " + unitWord(word)
+	}
 	start := unitWord(exe) + " serve"
 	again := shellWord(exe, false) + " setup " + systemd
 	for _, word := range args {
@@ -111,7 +131,7 @@ func setupSystemd(f *Flags, exe string, stdout, stderr io.Writer) int {
 	}
 	advice := strings.NewReplacer("COMMAND", again, "NAME", path.Base(name), "CONNECT", connect)
 	_, _ = io.WriteString(stderr, advice.Replace(strings.Replace(unitAdvice, "FREE", free, 1)))
-	text := strings.NewReplacer("SERIAL", strings.ReplaceAll(f.Serial, "%", "%%"), "START", start)
+	text := strings.NewReplacer("SERIAL", strings.ReplaceAll(f.Serial, "%", "%%"), "START", start, "SAFE", safe)
 	return emit(stdout, stderr, []byte(text.Replace(unit)))
 }
 

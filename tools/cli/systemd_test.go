@@ -20,6 +20,8 @@ StartLimitIntervalSec=0
 
 [Service]
 ExecStart=/usr/local/bin/boardhand serve --serial /dev/ttyZZ9 --baud 921600 --config "/etc/my board.toml"
+# However it has ended, the outputs of the board file are safe.
+ExecStopPost=/usr/local/bin/boardhand safe --config "/etc/my board.toml"
 Restart=always
 RestartSec=2
 TimeoutStopSec=10
@@ -28,6 +30,12 @@ TimeoutStopSec=10
 # board gives its devices to:
 #   sudo useradd --system --groups dialout,gpio,i2c,spi boardhand
 #User=boardhand
+
+# Where it may write: the journal of outputs, and an audit log. Other places that the
+# board file names need ReadWritePaths=.
+StateDirectory=boardhand
+StateDirectoryMode=0700
+LogsDirectory=boardhand
 
 NoNewPrivileges=yes
 ProtectSystem=strict
