@@ -18,7 +18,7 @@ import (
 // Only package main sees both the protocol and the real hardware, and only
 // package tools both the protocol and what a board is.
 var mayImport = map[string][]string{
-	".":                          {"device", "device/boardfile", "device/linux", "device/sim", "frame/link", "frame/stdio", "frame/tty", "rpc", "rpc/line", "rpc/proxy", "tools", "tools/cli"},
+	".":                          {"device", "device/boardfile", "device/linux", "device/policy", "device/policy/journal", "device/sim", "frame/link", "frame/stdio", "frame/tty", "rpc", "rpc/line", "rpc/proxy", "tools", "tools/audit", "tools/cli", "tools/gate", "tools/own"},
 	"frame":                      {},
 	"frame/stdio":                {xsys, "unsafe"},
 	"frame/tty":                  {xsys, serial, serial + "/enumerator", "unsafe"},
@@ -29,13 +29,19 @@ var mayImport = map[string][]string{
 	"rpc/proxy":                  {"frame", "frame/link", "rpc/wire"},
 	"rpc/wire":                   {},
 	"tools":                      {"rpc", "rpc/wire", "device", "tools/modbus"},
+	"tools/audit":                {},
+	"tools/gate":                 {"device/policy", "rpc", "rpc/wire", "tools/audit"},
 	"tools/modbus":               {},
+	"tools/own":                  {"device", "device/policy", "device/program", "rpc", "rpc/wire"},
 	"tools/cli":                  {"device", "frame", "frame/link", "frame/tty", "rpc", "rpc/wire", fastjson},
 	"device":                     {},
-	"device/boardfile":           {"device/sim", toml},
+	"device/boardfile":           {"device", "device/policy", "device/sim", toml},
 	"device/contract":            {"device"},
 	"device/linux":               {"device", "device/linux/internal/uapi", "frame/tty", xsys, serial},
 	"device/linux/internal/uapi": {xsys, "unsafe"},
+	"device/policy":              {"device", "tools/modbus"}, // a codec that knows nobody
+	"device/policy/journal":      {},
+	"device/program":             {},
 	"device/sim":                 {"device"},
 }
 

@@ -4,22 +4,27 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
 	"boardhand/device"
 	"boardhand/device/boardfile"
 	"boardhand/device/linux"
+	"boardhand/device/policy"
 	"boardhand/device/sim"
 	"boardhand/frame/stdio"
 	"boardhand/rpc"
 	"boardhand/tools"
+	"boardhand/tools/audit"
 	"boardhand/tools/cli"
+	"boardhand/tools/own"
 )
 
 // version is set by the Makefile.
@@ -38,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return cli.Version(version, stdout, stderr)
 	case "help":
 		return cli.Help(word(args), stdout, stderr)
-	case "serve", "connect", "link", "call", "tools", "setup", "doctor":
+	case "serve", "connect", "link", "call", "tools", "setup", "doctor", "check", "init", "safe", "audit":
 	default:
 		return cli.Help(cmd, stdout, stderr)
 	}
@@ -74,9 +79,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 		})
 	case cmd == "tools" && f.Serial != "":
 		return overCable(f, stderr, func(b *cli.Remote) int { return cli.Tools(b, f.Args, f.JSON, stdout, stderr) })
+	case cmd == "check":
+		return check(f, stdout, stderr)
+	case cmd == "init":
+		return initialise(f, stdout, stderr)
+	case cmd == "safe":
+		return safe(f, stdout, stderr)
+	case cmd == "audit":
+		return showAudit(f, stdout, stderr)
 	}
 	stop, watching := watchSignals()
-	s, err := open(f, stderr)
+	s, err := open(f, cmd != "tools", stderr)
 	if err != nil {
 		return cli.Fail(stderr, cli.ExitUsage, err.Error())
 	}
@@ -126,33 +139,52 @@ type session struct {
 	info  device.Info
 	guard *tools.Guard
 	srv   *rpc.Server
+
+	outputs *charge
+	log     *audit.Log // nil: nothing is written down
+	closing sync.Once
 }
 
-// open opens the board that the flags name, with its tools on a server.
-func open(f cli.Flags, stderr io.Writer) (*session, error) {
-	var wiring sim.Wiring
-	if f.Config != "" {
-		text, err := os.ReadFile(f.Config)
-		if err != nil {
-			return nil, fmt.Errorf("the board file: %w", err)
-		}
-		file, err := boardfile.Parse(f.Config, text)
-		if err != nil {
-			return nil, err
-		}
-		wiring = file.Sim
-	}
-	board, err := pick(f.Board, wiring)
+// open opens the board that the flags name, with its tools on a server. acts says
+// that tools will be called, which is written down.
+func open(f cli.Flags, acts bool, stderr io.Writer) (*session, error) {
+	file, err := readConfig(f.Config)
 	if err != nil {
 		return nil, err
 	}
-	cat, guard := tools.Catalogue(board, version, func(err error) {
-		cli.Fail(stderr, cli.ExitFailed, err.Error())
-	})
-	srv := rpc.NewServer(cat, rpc.Limits{Message: f.MaxMessage, Values: f.MaxValues}, func(entry string, value any, stack []byte) {
+	board, err := pick(f.Board, file.Sim)
+	if err != nil {
+		return nil, err
+	}
+	return openOn(board, file, f, acts, stderr)
+}
+
+// openOn is open for a board that is open, as its file has it.
+func openOn(board device.Board, file *boardfile.File, f cli.Flags, acts bool, stderr io.Writer) (s *session, err error) {
+	report := func(err error) { cli.Fail(stderr, cli.ExitFailed, err.Error()) }
+	outputs := &charge{beneath: board, rules: file.Rules, tell: report}
+	if file.Rules != nil {
+		if outputs.board, err = policy.Wrap(board, file.Rules, report); err != nil {
+			return nil, err
+		}
+		board = outputs.board
+	}
+	cat, guard := tools.Catalogue(board, version, report)
+	if file.Rules != nil {
+		for _, err := range own.Add(&cat, board, file.Rules, tools.Names) {
+			report(err)
+		}
+	}
+	limits, log, err := guardCalls(&cat, outputs.board, file.Rules, acts, report)
+	if err != nil {
+		return nil, err
+	}
+	limits.Message, limits.Values = f.MaxMessage, f.MaxValues
+	srv := rpc.NewServer(cat, limits, func(entry string, value any, stack []byte) {
+		outputs.safe()
 		fmt.Fprintf(stderr, "boardhand: %s failed inside: %v\n%s", entry, value, stack)
 	})
-	return &session{board, board.Info(), guard, srv}, nil
+	return &session{board: board, info: board.Info(), guard: guard, srv: srv, outputs: outputs, log: log}, nil
 }
 
 // pick opens the board that --board names: with auto the real one, where this
@@ -167,23 +199,41 @@ func pick(name string, wiring sim.Wiring) (device.Board, error) {
 			return b, nil
 		}
 	}
+	if wiring.Trace != "" {
+		trace, err := os.OpenFile(wiring.Trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("sim.trace: %w", err)
+		}
+		wiring.Tracer = trace
+	}
 	return sim.Open(wiring), nil
 }
 
-// close returns every line that was written to how it was.
+// close brings every output to its safe level, or to how it was.
 func (s *session) close(stderr io.Writer) {
-	s.guard.Close()
-	if err := s.board.Close(); err != nil {
-		cli.Fail(stderr, cli.ExitFailed, "closing the board: "+err.Error())
-	}
+	s.closing.Do(func() {
+		s.guard.Close()
+		err := s.board.Close()
+		if err = errors.Join(err, s.outputs.end(err)); err != nil {
+			cli.Fail(stderr, cli.ExitFailed, "closing the board: "+err.Error())
+		}
+		if s.log != nil {
+			if err := s.log.Close(); err != nil {
+				cli.Fail(stderr, cli.ExitFailed, err.Error())
+			}
+		}
+	})
 }
 
 // watchSignals begins to watch for the signals that end the process. That takes the
-// runtime a thread and as long as all else at the start, so it is done beside it.
+// runtime a thread and as long as all else at the start, so it is done beside it. A
+// standard error that nobody reads any more ends nothing: by itself the runtime would
+// end the process there and then (os/signal, "SIGPIPE"), with its outputs as they are.
 func watchSignals() (stop <-chan os.Signal, watching <-chan struct{}) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	go func() {
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		close(done)
 	}()
 	return signals, done
@@ -214,9 +264,17 @@ func (s *session) serve(stderr io.Writer) int {
 	// takes it away at every read (frame/stdio), and timers wait for the reader.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 
+	defer s.close(stderr) // where it fails inside
+	s.outputs.begin(true)
 	var conn *rpc.Conn
-	stream := stdio.Open(0, 1, func() bool { return conn.Idle() && s.guard.Active() == 0 })
+	stream := lifeline{
+		Stream: stdio.Open(0, 1, func() bool { return conn.Idle() && s.guard.Active() == 0 && s.outputs.active() == 0 }),
+		ended:  func() { s.outputs.halt("the client has ended the connection") },
+	}
 	conn = s.srv.NewConn(stream)
+	if err := s.outputs.watch(func() bool { return answers(s.srv) }); err != nil {
+		return cli.Fail(stderr, cli.ExitUsage, err.Error())
+	}
 	err := s.srv.ServeConn(conn, stream)
 	conn.Close()
 	s.close(stderr)
@@ -236,18 +294,20 @@ func (s *session) call(f cli.Flags, stdout, stderr io.Writer) int {
 	if s.info.Simulated {
 		s.warnSimulated(stderr)
 	}
+	defer s.close(stderr) // where it fails inside
+	s.outputs.begin(false)
 	code := cli.Call(cli.Local(s.srv), f.Args, f.JSON, stdio.IsTerminal(2), stdout, stderr)
 	for s.guard.Active() > 0 {
 		time.Sleep(time.Millisecond)
 	}
 	if tool := word(f.Args); code == cli.ExitOK && (tool == "pwm_set" || tool == "led_set") {
-		_, _ = io.WriteString(stderr, "boardhand: the output goes back to how it was, for it lasts as long as the process; let a client serve\n")
+		_, _ = io.WriteString(stderr, "boardhand: the output goes back to how it was, or to its safe state, for it lasts as long as the process; let a client serve\n")
 	}
 	if tool := word(f.Args); code == cli.ExitOK && (tool == "gpio_write" || tool == "gpio_configure") && s.board.GPIO() != nil {
 		lines, _ := s.board.GPIO().Lines(nil)
 		for _, l := range lines {
-			if l.Held {
-				_, _ = io.WriteString(stderr, "boardhand: line "+l.Name+" goes back to how it was, for a level lasts as long as the process; use for_ms=, or let a client serve\n")
+			if l.Held && !s.outputs.rests(l.Name) {
+				_, _ = io.WriteString(stderr, "boardhand: line "+l.Name+" goes back to how it was, or to its safe level, for a level lasts as long as the process; use for_ms=, or let a client serve\n")
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	main "boardhand"
 	"boardhand/bench/client"
 	"boardhand/frame"
 )
@@ -26,7 +27,15 @@ import (
 // exe is the program under test.
 var exe string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	if config := os.Getenv(panicking); config != "" {
+		os.Exit(main.ServePanicking(config))
+	}
+	os.Exit(buildAndRun(m))
+}
+
+// panicking names the board file of a server that this very process shall be.
+const panicking = "BOARDHAND_TEST_PANICKING"
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "boardhand")

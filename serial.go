@@ -14,7 +14,6 @@ import (
 	"boardhand/frame/link"
 	"boardhand/frame/stdio"
 	"boardhand/frame/tty"
-	"boardhand/rpc"
 	"boardhand/rpc/line"
 	"boardhand/rpc/proxy"
 	"boardhand/tools/cli"
@@ -25,8 +24,8 @@ const defaultBaud = 115200
 
 // serveSerial serves whoever speaks on a serial port until the process is told to
 // stop. It does not watch its parent, which for a service is init. first is the board,
-// open; each connection after the first opens it anew, so that what one has switched
-// on ends with it.
+// open; it is opened anew when a connection has ended, so that what one has switched
+// on ends with it, and outputs are at rest in between.
 func serveSerial(f cli.Flags, first *session, stop <-chan os.Signal, stderr io.Writer) int {
 	if f.Baud == 0 {
 		f.Baud = defaultBaud
@@ -37,26 +36,21 @@ func serveSerial(f cli.Flags, first *session, stop <-chan os.Signal, stderr io.W
 	}
 	log := newStderrLog(stderr)
 	defer log.close()
-	var mu sync.Mutex
-	s := first // nil between two connections
+	all := &sessions{now: first, open: func() (*session, error) { return open(f, true, log) }, log: log}
+	defer all.close() // where it fails inside
+	go func() {
+		<-stop
+		all.close()
+		log.close()
+		os.Exit(cli.ExitOK)
+	}()
+	if err := all.begin(); err != nil {
+		return cli.Fail(log, cli.ExitUsage, err.Error())
+	}
 	l := line.New(line.Config{
-		Open: func() (link.Port, error) { return ports{}.Open(f.Serial, f.Baud) },
-		Serve: func() (*rpc.Server, func(), error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if s == nil {
-				var err error
-				if s, err = open(f, log); err != nil {
-					return nil, nil, err
-				}
-			}
-			return s.srv, func() {
-				mu.Lock()
-				defer mu.Unlock()
-				s.close(log)
-				s = nil
-			}, nil
-		},
+		Open:  func() (link.Port, error) { return ports{}.Open(f.Serial, f.Baud) },
+		Serve: all.serve,
+		Lost:  all.lost, Silent: all.silence, Grace: all.grace,
 		Baud: speed, Epoch: rand.Uint32() | 1, Program: program(), Name: first.info.Model, Max: f.MaxMessage,
 		Log: func(text string) { cli.Say(log, "boardhand", text) },
 	})
@@ -64,15 +58,6 @@ func serveSerial(f cli.Flags, first *session, stop <-chan os.Signal, stderr io.W
 	if first.info.Simulated {
 		first.warnSimulated(log)
 	}
-	go func() {
-		<-stop
-		mu.Lock() // and for good: no connection begins
-		if s != nil {
-			s.close(log)
-		}
-		log.close()
-		os.Exit(cli.ExitOK)
-	}()
 	if err := l.Run(); err != nil {
 		return cli.Fail(log, cli.ExitFailed, err.Error())
 	}
