@@ -37,6 +37,9 @@ var measures = map[string]func(t *testing.T) float64{
 	"memory.growth_10m_kib": growth(10_000_000),
 	"memory.peak_lists_kib": peakAfterLists,
 
+	"gate.allocs":   gateAllocs,
+	"gate.start_ms": gateStart,
+
 	"link.bytes_call":       bytesPerCall(false),
 	"link.bytes_answer":     bytesPerCall(true),
 	"link.bytes_known_list": bytesOfList(true),
@@ -63,7 +66,7 @@ func TestBudgets(t *testing.T) {
 	}
 	budgeted := map[string]bool{}
 	for _, b := range budgets {
-		if slices.ContainsFunc([]string{"peers.", "arm.", "boards.", "link.time."}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
+		if slices.ContainsFunc([]string{"peers.", "arm.", "boards.", "link.time.", "gate.call_ratio", "gate.start_instructions"}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
 			continue
 		}
 		budgeted[b.Name] = true

@@ -15,9 +15,10 @@ func TestEveryBudgetHasItsFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := []figure{{name: "arm.link_call"}}
+	figures := []figure{{name: "gate.start_instructions"}, {name: "arm.link_call"}}
 	for _, d := range dialects {
-		figures = append(figures, figure{name: "arm.instructions_per_call" + d.suffix}, figure{name: "arm.start_instructions" + d.suffix})
+		figures = append(figures, figure{name: "arm.instructions_per_call" + d.suffix}, figure{name: "arm.start_instructions" + d.suffix},
+			figure{name: "gate.call_ratio" + d.suffix})
 	}
 	if wrong := compare(budgets, figures); len(wrong) > 0 {
 		t.Error(wrong)

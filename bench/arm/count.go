@@ -83,6 +83,7 @@ func keepToOneProcessor() error {
 // counter runs a program and counts.
 type counter struct {
 	dir, plugin, exe string
+	config           string // the board file; empty: none
 }
 
 func measure(dir, exe string) ([]figure, error) {
@@ -121,8 +122,40 @@ func measure(dir, exe string) ([]figure, error) {
 		figures = append(figures,
 			figure{"arm.instructions_per_call" + d.suffix, perCall(once, twice), max(spreadN, spread2N)},
 			figure{"arm.start_instructions" + d.suffix, float64(start), spreadOne})
+
+		open, err := c.under(bench.OpenFile)
+		if err != nil {
+			return nil, err
+		}
+		gatedOnce, spreadN, err := open.least(d, calls, rounds)
+		if err != nil {
+			return nil, err
+		}
+		gatedTwice, spread2N, err := open.least(d, 2*calls, rounds)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, figure{"gate.call_ratio" + d.suffix, perCall(gatedOnce, gatedTwice) / perCall(once, twice), max(spreadN, spread2N)})
+		if d.suffix != "" {
+			continue
+		}
+		large, err := c.under(bench.LargeFile())
+		if err != nil {
+			return nil, err
+		}
+		with, spread, err := large.least(d, 1, startRounds)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, figure{"gate.start_instructions", float64(with) - float64(start), spread})
 	}
 	return figures, nil
+}
+
+// under is the counter of the program under a board file.
+func (c counter) under(text string) (*counter, error) {
+	c.config = filepath.Join(c.dir, "board.toml")
+	return &c, os.WriteFile(c.config, []byte(text), 0o600)
 }
 
 // perCall is what one call takes, from the counts of runs with so many and twice
@@ -153,7 +186,11 @@ func (c *counter) least(d dialect, n, rounds int) (count uint64, spread float64,
 
 // count runs the program from its start to its end with n calls, one at a time.
 func (c *counter) count(d dialect, n int) (uint64, error) {
-	return c.run(func(in io.Writer, answers *bufio.Reader) error { return ask(in, answers, d, n) }, c.exe, "serve", "--board", "sim")
+	program := []string{c.exe, "serve", "--board", "sim"}
+	if c.config != "" {
+		program = append(program, "--config", c.config)
+	}
+	return c.run(func(in io.Writer, answers *bufio.Reader) error { return ask(in, answers, d, n) }, program...)
 }
 
 // run runs a program and counts; talk is with its standard input and output.

@@ -90,7 +90,7 @@ func run(exe string, check bool) (exceeded []string, err error) {
 		return nil, err
 	}
 	for _, f := range figures {
-		fmt.Printf("%-40s %12.0f   from runs that differ by %.2f %%\n", f.name, f.value, f.spread)
+		fmt.Printf("%-40s %12.6g   from runs that differ by %.2f %%\n", f.name, f.value, f.spread)
 	}
 	if !check {
 		return nil, nil
@@ -102,7 +102,12 @@ func run(exe string, check bool) (exceeded []string, err error) {
 	return compare(budgets, figures), nil
 }
 
-// compare gives a sentence for each arm. budget that is exceeded, or that nothing
+// counted says whether a budget is of a count.
+func counted(name string) bool {
+	return strings.HasPrefix(name, "arm.") || strings.HasPrefix(name, "gate.call_ratio") || name == "gate.start_instructions"
+}
+
+// compare gives a sentence for each budget of a count that is exceeded, or that nothing
 // measures, and for each figure without a budget.
 func compare(budgets []bench.Budget, figures []figure) []string {
 	var wrong []string
@@ -111,7 +116,7 @@ func compare(budgets []bench.Budget, figures []figure) []string {
 		values[f.name] = f.value
 	}
 	for _, b := range budgets {
-		if !strings.HasPrefix(b.Name, "arm.") {
+		if !counted(b.Name) {
 			continue
 		}
 		value, ok := values[b.Name]

@@ -84,8 +84,11 @@ func (e *emulator) listen(out io.Reader) {
 		case <-e.ctx.Done():
 		}
 	}
-	e.fail(errors.New("QEMU ended"))
+	e.fail(errEnded)
 }
+
+// errEnded is why nothing more comes of a machine that was reset, too.
+var errEnded = errors.New("QEMU ended")
 
 // end kills QEMU, which has nothing to lose.
 func (e *emulator) end() {

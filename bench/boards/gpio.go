@@ -223,8 +223,12 @@ func (b *board) lineUse(parent string, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return parseLineUse(text, parent, n)
+	use, err := parseLineUse(text, parent, n)
+	return ourProcess.ReplaceAllString(use, "boardhand "), err
 }
+
+// ourProcess is the name under which boardhand has its lines, with its process's number.
+var ourProcess = regexp.MustCompile(`^boardhand \d+ `)
 
 // parseLineUse finds a line in debugfs's list of lines in use.
 func parseLineUse(text, parent string, n int) (string, error) {

@@ -8,6 +8,8 @@
 //     port. This side speaks plain newline JSON with it, moves the board's inputs and
 //     watches its outputs from outside, and compares what boardhand says with what
 //     the kernel shows of itself;
+//   - then servers with a board file, by pipes in the guest: outputs go to their safe
+//     levels however such a one ends, and a watchdog resets the machine of one that hangs;
 //   - on the machine called cable, boardhand connect is at this side of the port, which
 //     the kernel's console is on too, through a boot, a login prompt and a reboot; then
 //     the README's lines of Python are.
@@ -225,7 +227,7 @@ func (b *board) serve(r *report) error {
 	if _, err := b.guest.do(see, "serve", b.machine.port, "/boardhand", "serve", "--board", "linux"); err != nil {
 		return err
 	}
-	for _, c := range slices.Concat([]check{initialize(version)}, b.machine.checks, []check{peak(r), givenBack}) {
+	for _, c := range slices.Concat([]check{initialize(version)}, b.machine.checks, []check{peak(r), givenBack}, b.machine.rig.checks()) {
 		err := c.do(b)
 		if r.first == 0 {
 			r.first = time.Since(began)
@@ -234,6 +236,9 @@ func (b *board) serve(r *report) error {
 		if b.guest.ctx.Err() != nil {
 			return context.Cause(b.guest.ctx)
 		}
+	}
+	if b.machine.rig.watchdog {
+		r.add(b.machine.rig.reset(b), "serve", "the watchdog resets a machine whose server hangs")
 	}
 	return nil
 }

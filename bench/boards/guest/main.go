@@ -12,6 +12,11 @@
 //	peek BUS ADDRESS REGISTER COUNT   the bytes of registers, read one by one
 //	run [NAME=VALUE...] PROGRAM...    run it to its end; its output goes to the console
 //	serve TTY PROGRAM...              start it with the serial port as its standard streams, or none for "-"
+//	file PATH TEXT                    a new file with the quoted text
+//	start NAME PROGRAM...             start it with pipes; its errors go to the file /NAME
+//	ask NAME TEXT                     write the quoted text to it as a line, and give the next line that it writes
+//	end NAME close|SIGNAL [PATH TEXT] end it so, by its number or by closing its input: how many microseconds
+//	                                  it took until the file has the text, and its status
 //	peak                              the most memory that it has had resident, in kB
 //	stop                              end it with SIGTERM
 //	reboot                            start the board anew, without an answer
@@ -97,11 +102,13 @@ func loadModules() {
 type guest struct {
 	server *exec.Cmd
 	ended  chan error
+
+	started map[string]*program
 }
 
 func (g *guest) obey(words []string) (string, error) {
 	arguments := words[1:]
-	least := map[string]int{"read": 1, "write": 2, "mkdir": 1, "poke": 4, "block": 4, "peek": 4, "run": 1, "serve": 2}
+	least := map[string]int{"read": 1, "write": 2, "mkdir": 1, "poke": 4, "block": 4, "peek": 4, "run": 1, "serve": 2, "file": 2, "start": 2, "ask": 2, "end": 2}
 	if len(arguments) < least[words[0]] {
 		return "", fmt.Errorf("%s needs %d arguments", words[0], least[words[0]])
 	}
@@ -118,6 +125,18 @@ func (g *guest) obey(words []string) (string, error) {
 		return "", run(arguments)
 	case "serve":
 		return "", g.serve(arguments[0], arguments[1:])
+	case "file":
+		text, err := strconv.Unquote(strings.Join(arguments[1:], " "))
+		if err != nil {
+			return "", fmt.Errorf("the text of %s: %w", arguments[0], err)
+		}
+		return "", os.WriteFile(arguments[0], []byte(text), 0o644)
+	case "start":
+		return "", g.start(arguments[0], arguments[1:])
+	case "ask":
+		return g.ask(arguments[0], strings.Join(arguments[1:], " "))
+	case "end":
+		return g.end(arguments)
 	case "peak":
 		return g.peak()
 	case "stop":
