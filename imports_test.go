@@ -15,10 +15,11 @@ import (
 )
 
 // What each package may import besides the standard library: who may know whom.
-// Only package main sees both the protocol and the real hardware, and only
-// package tools both the protocol and what a board is.
+// Only tools/command sees both the protocol and the real hardware, and only tools
+// and what is below it both the protocol and what a board is.
 var mayImport = map[string][]string{
-	".":                          {"device", "device/boardfile", "device/linux", "device/policy", "device/policy/journal", "device/sim", "frame/link", "frame/stdio", "frame/tty", "rpc", "rpc/line", "rpc/proxy", "tools", "tools/audit", "tools/cli", "tools/gate", "tools/own"},
+	".":                          {"tools/command"},
+	"tools/command":              {"device", "device/boardfile", "device/linux", "device/policy", "device/policy/journal", "device/sim", "frame/link", "frame/stdio", "frame/tty", "rpc", "rpc/line", "rpc/proxy", "tools", "tools/audit", "tools/cli", "tools/gate", "tools/own"},
 	"frame":                      {},
 	"frame/stdio":                {xsys, "unsafe"},
 	"frame/tty":                  {xsys, serial, serial + "/enumerator", "unsafe"},

@@ -390,7 +390,7 @@ var cableEnds = check{"connect ends when its client does", func(b *board) error 
 // cablePython checks that a script speaks with the board without boardhand at this
 // side: the one that the README shows.
 var cablePython = check{"the README's lines of Python call a tool", func(b *board) error {
-	dir, err := output(exec.Command("go", "list", "-f", "{{.Dir}}", "boardhand"))
+	dir, err := output(exec.Command("go", "list", "-f", "{{.Dir}}", "boardhand/tools/command"))
 	if err != nil {
 		return err
 	}

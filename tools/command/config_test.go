@@ -1,6 +1,6 @@
 //go:build linux
 
-package main_test
+package command_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"boardhand/bench/client"
 )
 
-const example = "device/boardfile/testdata/greenhouse.toml"
+const example = "../../device/boardfile/testdata/greenhouse.toml"
 
 // runExe runs the program and gives its exit status and what it said.
 func runExe(t *testing.T, env []string, args ...string) (status int, stdout, stderr string) {

@@ -2,7 +2,7 @@
 
 // These tests have a cable between two processes of the program: one at the board's
 // end, one at the host's.
-package main_test
+package command_test
 
 import (
 	"context"
@@ -432,7 +432,7 @@ func python(t *testing.T, port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if readme, err := os.ReadFile("README.md"); err != nil || !strings.Contains(string(readme), string(text)) {
+	if readme, err := os.ReadFile("../../README.md"); err != nil || !strings.Contains(string(readme), string(text)) {
 		t.Errorf("the README does not have the lines of testdata/port.py, %v", err)
 	}
 	if _, err := exec.LookPath("python3"); err != nil {

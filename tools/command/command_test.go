@@ -2,7 +2,7 @@
 
 // These tests start the program as a client does and speak with it over its
 // standard input and output.
-package main_test
+package command_test
 
 import (
 	"encoding/json"
@@ -19,9 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	main "boardhand"
 	"boardhand/bench/client"
 	"boardhand/frame"
+	"boardhand/tools/command"
 )
 
 // exe is the program under test.
@@ -29,7 +29,7 @@ var exe string
 
 func TestMain(m *testing.M) {
 	if config := os.Getenv(panicking); config != "" {
-		os.Exit(main.ServePanicking(config))
+		os.Exit(command.ServePanicking(config))
 	}
 	os.Exit(buildAndRun(m))
 }
@@ -45,7 +45,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	exe = filepath.Join(dir, "boardhand")
-	build := exec.Command("go", "build", "-o", exe, ".")
+	build := exec.Command("go", "build", "-o", exe, "boardhand")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
@@ -416,7 +416,7 @@ func TestSetupStartsTheServer(t *testing.T) {
 
 func TestDemoRuns(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "run", "./bench/demo", "-exe", exe).CombinedOutput()
+	out, err := exec.Command("go", "run", "boardhand/bench/demo", "-exe", exe).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
