@@ -24,7 +24,8 @@ type Conn struct {
 
 	mu       sync.Mutex // guards what follows up to the next one
 	end      *end
-	port     Port // while Run is at work
+	port     Port          // while Run is at work
+	wrote    chan struct{} // closed when the writing goroutine writes no more to port
 	closed   bool
 	readable *sync.Cond  // there is something for Receive
 	writable *sync.Cond  // there is room for Send, or WriteStray's bytes left
@@ -66,6 +67,7 @@ func (c *Conn) Run(port Port) error {
 	failed := make(chan error, 1)
 	go func() { failed <- c.read(port) }()
 	err, reading := c.write(port, failed)
+	close(c.wrote)
 	port.Close()
 	if reading {
 		<-failed
@@ -85,7 +87,7 @@ func (c *Conn) open(port Port) error {
 	if c.grace != nil {
 		c.grace.Stop()
 	}
-	c.port = port
+	c.port, c.wrote = port, make(chan struct{})
 	c.end.opened(c.now())
 	return nil
 }
@@ -155,6 +157,11 @@ func (c *Conn) write(port Port, failed <-chan error) (err error, reading bool) {
 			size = len(out)
 			out = c.end.transmit(out, c.now())
 		}
+		var leaves time.Duration
+		if closed {
+			out = c.end.goodbye(out)
+			leaves = max(c.end.lineFree-c.now(), 0) + time.Duration(len(out))*c.end.perByte + aheadOfLine
+		}
 		wait := c.end.deadline() - c.now()
 		events := len(c.end.events) > 0
 		if !c.end.in.empty() {
@@ -167,6 +174,11 @@ func (c *Conn) write(port Port, failed <-chan error) (err error, reading bool) {
 		}
 		switch {
 		case closed:
+			if len(out) > 0 {
+				if _, err := port.Write(out); err == nil {
+					time.Sleep(leaves) // a port that is closed may change its speed under them
+				}
+			}
 			return ErrClosed, true
 		case fatal != nil:
 			return fatal, true
@@ -352,11 +364,17 @@ func (c *Conn) Stats() Stats {
 }
 
 // Close ends Run, Receive and waiting Sends. What is queued is not sent, what
-// was received and not yet taken is still given by Receive.
+// was received and not yet taken is still given by Receive. A host whose port is open
+// says goodbye, so that the board ends the session at once: Close waits until that has
+// left, or 200 ms and what the bytes take that are before it on the line.
 func (c *Conn) Close() error {
 	c.mu.Lock()
+	port, wrote := c.port, c.wrote
+	wait := time.Duration(0)
+	if port != nil && c.end.saysBye() {
+		wait = byeWait + max(c.end.lineFree-c.now(), 0) + byes*packetTime(&c.end.clock, 0)
+	}
 	c.closed = true
-	port := c.port
 	if c.grace != nil {
 		c.grace.Stop()
 	}
@@ -364,6 +382,14 @@ func (c *Conn) Close() error {
 	c.writable.Broadcast()
 	c.mu.Unlock()
 	c.wakeUp()
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		select {
+		case <-wrote:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 	if port != nil {
 		_ = port.Close() // what wakes a Read and a Write; Run closes it once more
 	}

@@ -189,17 +189,18 @@ func TestConnectionLife(t *testing.T) {
 			t.Fatalf("received %q, %v", msg, err)
 		}
 
-		// The host's cable is drawn for good: the board ends the session alone.
+		// The host leaves for good: the board ends the session at once.
+		toBoard.take()
+		begun := time.Now()
 		host.Close()
 		<-ended
 		if err := <-last; err != io.EOF {
 			t.Errorf("Receive at Close: %v", err)
 		}
-		toBoard.take()
-		if _, err := board.Receive(); err != ErrEnded {
-			t.Errorf("Receive after the grace: %v", err)
+		if _, err := board.Receive(); err != ErrEnded || time.Since(begun) > 100*time.Millisecond {
+			t.Errorf("Receive %v after the goodbye: %v", time.Since(begun), err)
 		}
-		toBoard.expect(t, "down", "ended: "+ErrSilence.Error())
+		toBoard.expect(t, "down", "ended: "+ErrGoodbye.Error())
 		board.Close()
 		<-ended
 	})

@@ -20,6 +20,9 @@ const (
 	crcSize    = 4
 	hashSize   = 8
 
+	pieceSize  = 32                         // bytes of a packet's type and payload in a piece of it
+	piecesMost = (maxPayload + 1 + 31) / 32 // of a packet
+
 	dataOverhead = 9 // bytes of a data packet: type, COBS, seq, ack, checksum, delimiter
 
 	shortMessage = 1 << 10 // bytes of a message on the short stream at most
@@ -40,8 +43,9 @@ const (
 
 // What this program chose.
 const (
-	helloFirst = 250 * time.Millisecond // between hellos at first
-	helloLast  = time.Second            // and later
+	helloFirst  = 250 * time.Millisecond // between hellos at first
+	helloLast   = time.Second            // and later
+	hellosAlone = 4                      // after them each is said twice, and so is an answer that did not arrive: noise leaves few of their length whole
 
 	aheadOfLine = 15 * time.Millisecond // that is written before the line can have carried it
 	lineWindow  = 300                   // ms of the line that may be unacknowledged
@@ -50,9 +54,18 @@ const (
 	abandon     = 300 * time.Millisecond // of silence inside of a packet: it was none
 	ackDelay    = 25 * time.Millisecond  // for a message that may carry the acknowledgement
 	maxRTO      = 4 * time.Second
-	patience    = 1 // timeouts before they become longer
+	patience    = 1                      // timeouts before they become longer
+	askEvery    = 200 * time.Millisecond // after them, how late the line is, until that is known
 
 	timeoutPackets = 4 // sent again at a timeout that follows another
+
+	wholeTimes = 2  // losses of a packet after which it is sent again in pieces,
+	wholeSize  = 48 // if its payload is longer than this
+
+	maxPings = 16 // whose times are kept
+
+	byes    = 3                      // said in turn: some may be lost
+	byeWait = 200 * time.Millisecond // that Close waits for them, beside what they take on the line
 
 	minFragment   = 32  // bytes a packet's payload is never made shorter than
 	smallFragment = 64  // and not while no packet is lost

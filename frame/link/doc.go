@@ -37,12 +37,15 @@
 //
 //	80 to BF  data: bits 4-5 the channel, 0 short, 1 long, 2 log, 3 offer
 //	          bit 3 first of its message, bit 2 last, bit 1 several, bit 0 extended
-//	C0        hello       C1  answer       C2  reset
+//	C0        hello       C1  answer       C2  reset       C3  goodbye
 //	D0 to D7  acknowledgement: bit 2 pong, bit 1 ping, bit 0 extended
+//	E0 to E1  piece of a data packet: bit 0 extended
 //
-// Other types are reserved, and dropped. The header of data is a sequence number and
-// an acknowledgement, a byte each; that of an acknowledgement is the latter alone, and
-// it has no payload. If bit 0 of the type is set an extension byte follows: in bits
+// Other types are reserved, and dropped. The header of data and of pieces is a sequence
+// number and an acknowledgement, a byte each; that of an acknowledgement is the latter
+// alone. A ping and a pong have one byte of payload, the number of the ping, counted by
+// who asks from any on, modulo 256; other acknowledgements have none, and none is ping
+// and pong. A goodbye has neither header nor payload. If bit 0 of the type is set an extension byte follows: in bits
 // 0-3 the number of bytes of a bitmap that follow it, at most 8; bit 4 says that the
 // tail last offered is wanted; the others are zero. A payload has at most 512 bytes.
 //
@@ -60,7 +63,21 @@
 // there, is lost, and is sent again at once with the same number. What nothing tells
 // of is sent again after a time. A packet that came already is acknowledged at once.
 // Packets are taken strictly by number, so that order over all channels is the order
-// in which packets were first sent.
+// in which packets were first sent. A pong tells of what was sent before its ping, and
+// of no ping before that one there is a pong to come.
+//
+// # Pieces
+//
+// A data packet has the same content whenever it is sent. Where noise leaves no packet of
+// its length whole it may be sent again in pieces, each with the packet's sequence
+// number. After the header a piece has a byte: in bits 0-4 its index, from 0, bits 5-6
+// zero, bit 7 set in the last. Then follow bytes 32*index to 32*index+31 of the packet's
+// type, with bit 0 zero, and payload; in the last fewer if there are no more. So there
+// are at most 17. They may come in any order and again; when all are there the packet has
+// arrived, and nothing tells of them before. A piece of a packet that came already is
+// acknowledged at once. What is forbidden is a piece that is empty, longer than 32 bytes
+// or, not being the last, shorter; one of more than 513 bytes; of anything but data; and
+// two that disagree on where the packet ends.
 //
 // # Messages
 //
@@ -130,6 +147,10 @@
 // reported: not sent, if its last fragment never was; else unknown. A restarted program has
 // a new epoch, and that is all that tells.
 //
+// A host that ends says goodbye, three times in turn, each after a 0x00, as some may be
+// lost; nothing answers it. The board ends the session of its checksum at once, and
+// passes over any other. The host has a new epoch when it says hello again.
+//
 // An end that gets what this text forbids in a packet with a good checksum ends the
 // session.
 //
@@ -140,13 +161,18 @@
 // good packet, and the time of 8 packets of 256 bytes, an end is down: the host says
 // hello, the board waits. After 30 s more (Config.Grace) the session is dead.
 //
-// These an implementation may choose for itself. This one acknowledges after 25 ms (32
+// These an implementation may choose for itself. This one says hello twice in turn from
+// the fifth time on, and answers twice a hello that comes again. It acknowledges after 25 ms (32
 // bytes of a slow line) unless data carries it, at once if something is missing; sends
 // again after the smoothed round trip and four times its variance (RFC 6298), at least
 // a packet's time and 50 ms; at the second timeout only four packets, and each time
-// twice as late, up to 4 s, until a packet is acknowledged that was sent but once: a
-// line that stood still may hold seconds of bytes, which sending as fast again would
-// keep in it, and what is sent twice does not say how late the line is. Fragments are
+// twice as late, up to 4 s: a line that stood still may hold seconds of bytes, which
+// sending as fast again would keep in it. That ends when a packet is acknowledged that
+// was sent but once, or a ping is answered, of which it sends one with each timeout and,
+// from the second on, every 200 ms; the ping's round trip is then the smoothed one, as
+// what is sent twice does not say how late the line is. A packet that others have shown
+// to be lost twice, and that has more than 48 bytes, it sends in pieces, and a ping when
+// no more is to be sent again. Fragments are
 // 25 ms of the line (64 to 256 bytes) while short messages wait, grow to 256, and
 // halve to no less than 32 while packets get lost. It writes no more than 15 ms ahead
 // of the line, and has no more than 300 ms of it unacknowledged.
@@ -166,11 +192,12 @@
 //
 // In the first the type is c0; code 06 brings 62 68 01 01 97 and a zero, the codec;
 // code 07 the epoch, ce 01 02 03 04 and ce of the greatest message, whose 00 40 00 00
-// is the end of this run, 40 in the next, and an empty one. A ping and its pong:
+// is the end of this run, 40 in the next, and an empty one. A ping, of number 0, and its
+// pong:
 //
-//	00 d2 01 05 f4 e4 6b 89 00
+//	00 d2 01 01 03 df c0 02 66 00
 //
-//	d4 01 05 b8 27 e5 45 00
+//	d4 01 01 05 70 9c f4 6a 00
 //
 // The message "on" in packet 0 (8c: short, first and last; 01 and 01 are sequence and
 // acknowledgement 0), and "ok" as the board's packet 0, which acknowledges it (01):
@@ -178,4 +205,17 @@
 //	8c 01 01 07 6f 6e 2d 92 ac a9 00
 //
 //	8c 01 08 01 6f 6b 56 7f 2c d6 00
+//
+// The message "01234567890123456789012345678901234567890123456789" in packet 1, which was
+// lost twice, in its two pieces (00 and 81 before their content, which begins with 8c, the
+// packet's type); and the host's goodbye, to be said three times:
+//
+//	00 e0 03 01 01 25 8c 30 31 32 33 34 35 36 37 38
+//	39 30 31 32 33 34 35 36 37 38 39 30 31 32 33 34
+//	35 36 37 38 39 30 8d 49 c1 1b 00
+//
+//	00 e0 1b 01 01 81 31 32 33 34 35 36 37 38 39 30
+//	31 32 33 34 35 36 37 38 39 cf c0 9c 8b 00
+//
+//	00 c3 03 34 fd 02 08 00
 package link

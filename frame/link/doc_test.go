@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -20,9 +21,8 @@ func TestTheDocumentedBytes(t *testing.T) {
 	host.opened(0)
 	board.opened(0)
 	now := time.Duration(0)
-	pass := func(what string, from, to *end) {
+	show := func(what string, p []byte) {
 		t.Helper()
-		p := from.transmit(nil, now)
 		dump := ""
 		for i := 0; i < len(p); i += 16 {
 			dump += fmt.Sprintf("//\t% x\n", p[i:min(i+16, len(p))])
@@ -30,6 +30,11 @@ func TestTheDocumentedBytes(t *testing.T) {
 		if !strings.Contains(string(doc), dump) {
 			t.Errorf("doc.go does not show %s:\n%s", what, dump)
 		}
+	}
+	pass := func(what string, from, to *end) {
+		t.Helper()
+		p := from.transmit(nil, now)
+		show(what, p)
 		to.receive(p, now)
 		now += 20e6
 	}
@@ -41,4 +46,21 @@ func TestTheDocumentedBytes(t *testing.T) {
 	pass("a message", host, board)
 	board.send([]byte("ok"), 0)
 	pass("its answer", board, host)
+
+	host.send(bytes.Repeat([]byte("0123456789"), 5), 0)
+	host.transmit(nil, now)
+	host.slots[1].losses = wholeTimes
+	host.lose(&host.slots[1])
+	pass("the first piece", host, board)
+	now += 30e6
+	pass("the last", host, board)
+	if got := take(board, now); len(got) != 2 || len(got[1]) != 50 {
+		t.Errorf("the board got %q", got)
+	}
+	p := host.goodbye(nil)
+	show("the goodbye", p[:len(p)/byes])
+	board.receive(p, now)
+	if board.session {
+		t.Error("the board's session goes on")
+	}
 }

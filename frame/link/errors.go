@@ -20,6 +20,7 @@ var (
 	// The reasons, of which a break of the protocol is another.
 	ErrSilence   = errors.New("link: the other end has been silent for too long")
 	ErrRestarted = errors.New("link: the other end has restarted")
+	ErrGoodbye   = errors.New("link: the host has said goodbye") // a board's
 )
 
 // VersionError says that the two ends have no version of the link's protocol in

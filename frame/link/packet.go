@@ -13,7 +13,9 @@ const (
 	typeHello  = 0xC0
 	typeAnswer = 0xC1
 	typeReset  = 0xC2
+	typeBye    = 0xC3
 	typeAck    = 0xD0 // ORed with the flags below
+	typePiece  = 0xE0 // ORed with flagExtended
 )
 
 // The channel of a data packet.
@@ -32,8 +34,14 @@ const (
 	flagSeveral  = 0x02 // messages, each with its length
 	flagExtended = 0x01 // an extension byte and a bitmap follow the header
 
-	ackPong = 0x04
-	ackPing = 0x02
+	ackPong = 0x04 // with the number of the ping
+	ackPing = 0x02 // with its number
+)
+
+// The byte before the content of a piece.
+const (
+	pieceLast  = 0x80 // of its packet
+	pieceIndex = 0x1F
 )
 
 // The extension byte.
@@ -42,8 +50,9 @@ const (
 	extWant   = 0x10 // the tail last offered is not known: send it
 )
 
-func isData(typ byte) bool { return typ&0xC0 == typeData }
-func isAck(typ byte) bool  { return typ&0xF8 == typeAck }
+func isData(typ byte) bool  { return typ&0xC0 == typeData }
+func isAck(typ byte) bool   { return typ&0xF8 == typeAck }
+func isPiece(typ byte) bool { return typ&^flagExtended == typePiece }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -82,27 +91,26 @@ func sealed(packet []byte, sum, seed uint32) bool {
 	return crc32.Update(seed, castagnoli, packet) == sum
 }
 
-// parts is a data packet or an acknowledgement taken apart.
+// parts is a data packet, a piece of one or an acknowledgement taken apart.
 type parts struct {
 	typ      byte
-	seq, ack uint8 // seq: of data only
+	seq, ack uint8 // seq: not of an acknowledgement
 	bitmap   []byte
 	want     bool
-	payload  []byte
+	payload  []byte // of a piece: with the byte before its content; of a ping and a pong: its number
 }
 
 // parse takes apart a packet of a session; its slices are p's.
 func parse(p []byte) (s parts, ok bool) {
 	s.typ = p[0]
 	p = p[1:]
-	if isData(s.typ) {
-		if len(p) == 0 {
-			return s, false
-		}
+	switch {
+	case isAck(s.typ):
+	case !isData(s.typ) && !isPiece(s.typ), len(p) == 0:
+		return s, false
+	default:
 		s.seq = p[0]
 		p = p[1:]
-	} else if !isAck(s.typ) {
-		return s, false
 	}
 	if len(p) == 0 {
 		return s, false
@@ -122,7 +130,13 @@ func parse(p []byte) (s parts, ok bool) {
 		s.bitmap, p = p[:n], p[n:]
 	}
 	s.payload = p
-	return s, len(p) <= maxPayload && (isData(s.typ) || len(p) == 0)
+	switch {
+	case !isAck(s.typ):
+		return s, len(p) <= maxPayload
+	case s.typ&(ackPing|ackPong) == 0:
+		return s, len(p) == 0
+	}
+	return s, len(p) == 1 && s.typ&(ackPing|ackPong) != ackPing|ackPong
 }
 
 // scanner finds packets in what arrives.

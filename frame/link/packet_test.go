@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -128,7 +129,19 @@ func FuzzReceive(f *testing.F) {
 	f.Add(running, true, append([]byte{typeAnswer}, w.board.appendAnswer(nil)...))
 	f.Add(running, true, []byte{typeReset, 0x91, 5})
 	f.Add(running, false, []byte("login: "))
+	f.Add(running, false, []byte{typeBye})
+	piece := func(typ, index byte, content ...byte) []byte {
+		return append([]byte{typ, 0, 0, index}, content...)
+	}
+	full := append([]byte{typeData | chanLong | flagFirst | flagLast}, make([]byte, pieceSize-1)...)
+	f.Add(running, false, slices.Concat(piece(typePiece, 0, full...), piece(typePiece, 1|pieceLast, 'x')))
+	f.Add(running, false, slices.Concat(piece(typePiece, 1|pieceLast, full...), piece(typePiece, 0, full...)))
+	f.Add(running, true, slices.Concat(piece(typePiece, 1, full...), piece(typePiece, 1|pieceLast, 'x')))
+	f.Add(running, true, piece(typePiece, 16|pieceLast, 'x'))
+	f.Add(running, false, piece(typePiece, pieceLast, typeAck))
 	for _, state := range []uint8{newborn, down, dead} {
+		f.Add(state, false, []byte{typeBye})
+		f.Add(state, false, piece(typePiece, pieceLast, typeData|flagFirst|flagLast))
 		f.Add(state, false, append([]byte{typeHello}, w.host.appendHello(nil)...))
 		f.Add(state, true, append([]byte{typeAnswer}, w.board.appendAnswer(nil)...))
 		f.Add(state, true, []byte{typeReset, 0x91, 5})
@@ -162,10 +175,19 @@ func FuzzReceive(f *testing.F) {
 				seed = 0
 			}
 			for len(p) > 0 {
-				n := min(len(p), 1+int(p[0])%64)
+				n := 1 + int(p[0])%64
+				if isPiece(p[0]) {
+					n = 4 + pieceSize
+				}
+				n = min(n, len(p))
 				piece := append(make([]byte, 0, 99), p[:n]...)
 				e.receive(appendPacket(nil, piece, seed), w.now)
 				p = p[n:]
+			}
+		}
+		for i := range e.held {
+			if h := &e.held[i]; cap(h.payload) > maxPayload || h.pieces>>piecesMost != 0 || h.size > 1+maxPayload {
+				t.Fatalf("a packet of %d bytes and pieces %b, in a buffer of %d", h.size, h.pieces, cap(h.payload))
 			}
 		}
 		if len(e.in.buf) > receiveQueue+4<<10 || len(e.assembly[1].coded) > 8<<10 {

@@ -218,7 +218,7 @@ func (m *model) events(i int) {
 			if m.up[i] {
 				m.fatalf("side %d: ended while up", i)
 			}
-			if !errors.Is(v.err, ErrSilence) && !errors.Is(v.err, ErrRestarted) {
+			if !errors.Is(v.err, ErrSilence) && !errors.Is(v.err, ErrRestarted) && !errors.Is(v.err, ErrGoodbye) {
 				m.fatalf("side %d: ended: %v", i, v.err)
 			}
 		case evLost:
@@ -242,6 +242,9 @@ func (m *model) events(i int) {
 func (m *model) restart(i int) {
 	m.take(i)
 	m.events(i)
+	if m.r.IntN(2) == 0 { // not killed, but ended
+		m.w.down.write(m.side(i).goodbye(nil), m.w.now) // a board's says nothing
+	}
 	m.process[i] += 2
 	m.sentBy[i] = 0
 	clear(m.tickets[i])

@@ -30,6 +30,9 @@ type heldPacket struct {
 	have    bool
 	typ     byte
 	payload []byte
+
+	pieces uint32 // that are there, a bit each, of a packet that is not
+	size   int    // bytes of its type and payload; 0 until its last piece is there
 }
 
 // assembly is a message of which fragments are missing.
@@ -41,7 +44,7 @@ type assembly struct {
 func (e *end) beginReceiving() {
 	e.decoders.begin(e.codec())
 	for i := range e.held {
-		e.held[i].have = false
+		e.held[i].have, e.held[i].pieces, e.held[i].size = false, 0, 0
 	}
 	e.expected, e.waiting, e.unsaid = 0, 0, 0
 	for i := range e.assembly {
@@ -49,7 +52,7 @@ func (e *end) beginReceiving() {
 	}
 	e.wanted, e.head = false, small(e.head)
 	e.ackAt = never
-	e.pongs, e.pinging = false, false
+	e.pongs, e.pinging = false, 0
 }
 
 // receive takes bytes from the wire.
@@ -91,6 +94,10 @@ func (e *end) packet(p []byte) {
 		}
 		return
 	}
+	if p[0] == typeBye {
+		e.bye(p, sum)
+		return
+	}
 	s, ok := parse(p)
 	switch {
 	case !ok:
@@ -105,9 +112,24 @@ func (e *end) packet(p []byte) {
 			e.stats.BadPackets++
 		}
 	default:
-		e.heard = e.now
+		e.heard, e.unheard = e.now, false
 		e.resume()
 		e.good(&s)
+	}
+}
+
+// bye takes a goodbye. One of another session, or of none, means nothing.
+func (e *end) bye(p []byte, sum uint32) {
+	switch {
+	case !e.session:
+	case len(p) > 1:
+		e.stats.BadPackets++
+	case !e.cfg.Host && sealed(p, sum, e.seedIn):
+		e.end(ErrGoodbye)
+	case e.cfg.Host && sealed(p, sum, e.seedOut):
+		e.stats.Echoes++
+	default:
+		e.stats.BadPackets++
 	}
 }
 
@@ -124,19 +146,25 @@ func (e *end) record(typ byte, body []byte) (ok bool) {
 
 // good takes a packet of this session.
 func (e *end) good(s *parts) {
+	var rtt time.Duration
+	pong := isAck(s.typ) && s.typ&ackPong != 0
+	if pong {
+		rtt, pong = e.ponged(s.payload[0])
+	}
 	if !e.acknowledged(s) {
 		e.stats.BadPackets++
 		return
 	}
-	if isAck(s.typ) {
+	switch {
+	case isPiece(s.typ):
+		e.piece(s)
+		return
+	case isAck(s.typ):
 		if s.typ&ackPing != 0 {
-			e.pongs = true
+			e.pongs, e.pongTo = true, s.payload[0]
 		}
-		if s.typ&ackPong != 0 && e.pinging {
-			if !e.repinged {
-				e.stats.trip(e.now - e.pingAt)
-			}
-			e.pinging = false
+		if pong {
+			e.trip(rtt)
 		}
 		return
 	}
@@ -151,10 +179,67 @@ func (e *end) good(s *parts) {
 	default:
 		e.ackAt = min(e.ackAt, e.now+e.ackDelay)
 	}
-	h.have, h.typ = true, s.typ
+	h.typ = s.typ
 	h.payload = append(payloadBuffer(h.payload, len(s.payload)), s.payload...)
+	e.hold(h)
+}
+
+// hold takes a packet that is whole.
+func (e *end) hold(h *heldPacket) {
+	h.have, h.pieces, h.size = true, 0, 0
 	e.waiting++
 	e.process()
+}
+
+// piece takes a piece of a packet.
+func (e *end) piece(s *parts) {
+	e.unsaid += len(s.payload) + dataOverhead
+	if len(s.payload) < 2 {
+		e.violated("a piece of a packet without content")
+		return
+	}
+	index, last := int(s.payload[0]&pieceIndex), s.payload[0]&pieceLast != 0
+	content := s.payload[1:]
+	end := index*pieceSize + len(content)
+	switch {
+	case s.payload[0]&^(pieceLast|pieceIndex) != 0, len(content) > pieceSize, !last && len(content) < pieceSize, end > 1+maxPayload:
+		e.violated("a piece %#x of a packet with %d bytes", s.payload[0], len(content))
+		return
+	case index == 0 && (!isData(content[0]) || content[0]&flagExtended != 0):
+		e.violated("a piece of a packet of type %#x", content[0])
+		return
+	}
+	h := &e.held[s.seq%window]
+	if s.seq-e.expected >= window || h.have {
+		e.ackAt = e.now
+		return
+	}
+	switch {
+	case h.size > 0 && (end > h.size || last != (end == h.size)),
+		h.size == 0 && last && h.pieces>>index != 0:
+		e.violated("pieces of a packet that ends twice, at %d and at %d bytes", h.size, end)
+		return
+	}
+	if h.pieces == 0 {
+		h.payload = h.payload[:0]
+	}
+	if n := end - 1; n > len(h.payload) {
+		h.payload = append(payloadBuffer(h.payload, n), h.payload...)[:n]
+	}
+	if index == 0 {
+		h.typ = content[0]
+		copy(h.payload, content[1:])
+	} else {
+		copy(h.payload[index*pieceSize-1:], content)
+	}
+	h.pieces |= 1 << index
+	if last {
+		h.size = end
+	}
+	if n := (h.size + pieceSize - 1) / pieceSize; n > 0 && h.pieces == 1<<n-1 {
+		e.ackAt = e.now
+		e.hold(h)
+	}
 }
 
 // appendAck appends the acknowledgement to the header of a packet begun, and the

@@ -35,11 +35,16 @@ type slot struct {
 	sentAt   time.Duration // when the line had carried it
 	earliest uint32        // order of its first transmission
 	latest   uint32
-	sacked   bool // it arrived, out of turn
-	lost     bool // it did not
-	messages int  // that end in it
+	sacked   bool  // it arrived, out of turn
+	lost     bool  // it did not
+	losses   uint8 // that others showed, up to wholeTimes
+	piece    uint8 // the next to be sent, of a packet that is sent in pieces
+	messages int   // that end in it
 	offer    bool
 }
+
+// inPieces says that the packet, should it be sent again, is sent in pieces.
+func (s *slot) inPieces() bool { return s.losses >= wholeTimes && len(s.payload) > wholeSize }
 
 // outStream is messages that leave one after the other.
 type outStream struct {
@@ -185,8 +190,8 @@ const (
 	dueAnswer
 	dueReset
 	duePong
-	duePing
 	dueAgain
+	duePing
 	dueNew
 	dueAck
 )
@@ -206,10 +211,10 @@ func (e *end) due() due {
 		return dueNothing
 	case e.pongs:
 		return duePong
-	case e.pings:
-		return duePing
 	case e.lostCount > 0:
 		return dueAgain
+	case e.pings:
+		return duePing
 	case e.mayGo() && e.source() != nil:
 		return dueNew
 	case e.now >= e.ackAt:
@@ -260,13 +265,21 @@ func (e *end) transmit(dst []byte, now time.Duration) []byte {
 	case dueHello:
 		p[0] = typeHello
 		dst = appendPacket(dst, e.appendHello(p), 0)
+		if e.hellos >= hellosAlone {
+			p[0] = typeHello
+			dst = appendPacket(append(dst, 0), e.appendHello(p), 0)
+		}
 		wire := time.Duration(len(dst)-start) * e.perByte
 		e.helloAt = now + min(helloFirst+time.Duration(e.hellos)*helloFirst/4, helloLast) + 2*wire
 		e.hellos = min(e.hellos+1, 100)
 	case dueAnswer:
 		p[0] = typeAnswer
 		dst = appendPacket(dst, e.appendAnswer(p), 0)
-		e.answers = false
+		if e.unheard { // the host has not got the last
+			p[0] = typeAnswer
+			dst = appendPacket(append(dst, 0), e.appendAnswer(p), 0)
+		}
+		e.answers, e.unheard = false, true
 	case dueReset:
 		p[0] = typeReset
 		r := reset{Epoch: e.epoch}
@@ -274,20 +287,21 @@ func (e *end) transmit(dst []byte, now time.Duration) []byte {
 		e.resets, e.resetAt = false, now+resetEvery
 	case duePong, duePing, dueAck:
 		p[0] = typeAck
-		if e.pongs {
+		switch what {
+		case duePong:
 			p[0] |= ackPong
+			p = append(e.appendAck(p), e.pongTo)
 			e.pongs = false
-		}
-		if e.pings {
+		case duePing:
 			p[0] |= ackPing
+			p = append(e.appendAck(p), e.pingNext)
 			e.pings = false
+		default:
+			p = e.appendAck(p)
 		}
-		ping := p[0]&ackPing != 0
-		dst = appendPacket(dst, e.appendAck(p), e.seedOut)
-		if ping {
-			e.repinged = e.pinging
-			e.pinging = true
-			e.pingAt = max(now, e.lineFree) + time.Duration(len(dst)-start)*e.perByte
+		dst = appendPacket(dst, p, e.seedOut)
+		if what == duePing {
+			e.pinged(max(now, e.lineFree) + time.Duration(len(dst)-start)*e.perByte)
 		}
 	case dueAgain:
 		dst = e.again(dst)
@@ -299,11 +313,29 @@ func (e *end) transmit(dst []byte, now time.Duration) []byte {
 	return dst
 }
 
-// again sends the oldest packet that was lost.
+// goodbye appends what tells a board that the host ends its session: to write and then
+// close the port. It appends nothing without a session.
+func (e *end) goodbye(dst []byte) []byte {
+	if !e.saysBye() {
+		return dst
+	}
+	for range byes {
+		dst = appendPacket(append(dst, 0), append(e.body[:0], typeBye), e.seedOut)
+	}
+	return dst
+}
+
+func (e *end) saysBye() bool { return e.cfg.Host && e.session }
+
+// again sends the oldest packet that was lost, or a piece of it.
 func (e *end) again(dst []byte) []byte {
-	seq := e.first
-	for ; seq != e.next; seq++ {
-		if s := &e.slots[seq%window]; s.lost {
+	for seq := e.first; seq != e.next; seq++ {
+		s := &e.slots[seq%window]
+		switch {
+		case !s.lost:
+		case s.inPieces():
+			return e.appendPiece(dst, s, seq)
+		default:
 			s.lost = false
 			e.lostCount--
 			e.stats.Retransmissions++
@@ -314,12 +346,47 @@ func (e *end) again(dst []byte) []byte {
 	return dst
 }
 
+// appendPiece appends the next piece of a packet. The packet is lost until the last of
+// them is on its way.
+func (e *end) appendPiece(dst []byte, s *slot, seq uint8) []byte {
+	start := len(dst)
+	from, to, last := int(s.piece)*pieceSize, int(s.piece+1)*pieceSize, byte(0)
+	if s.piece == 0 {
+		e.stats.Retransmissions++
+	}
+	if to > len(s.payload) {
+		to, last = 1+len(s.payload), pieceLast
+	}
+	p := append(e.body[:0], typePiece, seq)
+	p = append(e.appendAck(p), s.piece|last)
+	if from == 0 {
+		p, from = append(p, s.typ), 1
+	}
+	dst = appendPacket(dst, append(p, s.payload[from-1:to-1]...), e.seedOut)
+	s.piece++
+	if last != 0 {
+		s.lost, s.piece = false, 0
+		e.lostCount--
+		e.pings = e.pings || e.lostCount == 0 // the answer says at once what is lost again
+	}
+	e.sent(s, len(dst)-start)
+	e.rtoAt = s.sentAt + e.rto(e.size) // no timeout counts before all of it has left
+	return dst
+}
+
+// sent notes that a packet, or a piece of it, is on its way, in n bytes.
+func (e *end) sent(s *slot, n int) {
+	e.order++
+	s.latest = e.order
+	s.sentAt = max(e.now, e.lineFree) + time.Duration(n)*e.perByte
+}
+
 // fresh sends a packet of what waits.
 func (e *end) fresh(dst []byte) []byte {
 	seq := e.next
 	s := &e.slots[seq%window]
 	s.payload, s.messages = s.payload[:0], 0
-	s.sacked, s.lost, s.offer = false, false, false
+	s.sacked, s.lost, s.offer, s.losses, s.piece = false, false, false, 0, 0
 	source := e.source()
 	if source == &e.short {
 		e.inTurn++
@@ -342,9 +409,7 @@ func (e *end) appendSlot(dst []byte, s *slot, seq uint8) []byte {
 	p := append(e.body[:0], s.typ, seq)
 	p = append(e.appendAck(p), s.payload...)
 	dst = appendPacket(dst, p, e.seedOut)
-	e.order++
-	s.latest = e.order
-	s.sentAt = max(e.now, e.lineFree) + time.Duration(len(dst)-start)*e.perByte
+	e.sent(s, len(dst)-start)
 	if e.rtoAt == never {
 		e.rtoAt = s.sentAt + e.rto(e.size)
 	}
@@ -506,6 +571,7 @@ func (e *end) acknowledged(p *parts) (ok bool) {
 	}
 	for seq := e.first; seq != e.next; seq++ {
 		if s := &e.slots[seq%window]; !s.sacked && !s.lost && int32(s.latest-e.newest) < 0 {
+			s.losses = min(s.losses+1, wholeTimes)
 			e.lose(s)
 		}
 	}
@@ -524,8 +590,8 @@ func (e *end) arrived(s *slot, rtt *time.Duration) {
 		if len(s.payload)+8 > e.size {
 			e.size = min(e.size+e.size/8+1, bulkFragment)
 		}
-	} else if took < e.srtt/2 {
-		order = s.earliest // what arrived may be the first of the two
+	} else if took < e.srtt/2 || s.inPieces() {
+		order = s.earliest // what arrived may be an earlier one of the two, or of the pieces
 	}
 	if int32(order-e.newest) > 0 {
 		e.newest = order
@@ -536,6 +602,7 @@ func (e *end) arrived(s *slot, rtt *time.Duration) {
 // ones do better; once for what was under way together.
 func (e *end) lose(s *slot) {
 	s.lost = true
+	s.piece = 0
 	e.lostCount++
 	if int32(s.latest-e.shrunk) > 0 {
 		e.shrunk = e.order
@@ -546,7 +613,9 @@ func (e *end) lose(s *slot) {
 // loseAll notes that all that is under way is, by a cut or a new port.
 func (e *end) loseAll() {
 	for seq := e.first; seq != e.next; seq++ {
-		if s := &e.slots[seq%window]; !s.sacked && !s.lost {
+		s := &e.slots[seq%window]
+		s.piece = 0
+		if !s.sacked && !s.lost {
 			s.lost = true
 			e.lostCount++
 		}
@@ -554,10 +623,11 @@ func (e *end) loseAll() {
 	e.backoff, e.rtoAt = 0, never
 }
 
-// timeout sends again what is not acknowledged; if it did so before and no packet that
-// was sent once was acknowledged since, only the oldest, and later each time: what was
-// sent may still be under way, behind a line that stood still for seconds, and as much
-// again would keep it there. If all arrived and wait there for room, it asks.
+// timeout sends again what is not acknowledged; if it did so before, and since then no
+// packet that was sent once was acknowledged and no ping answered, only the oldest, and
+// later each time: what was sent may still be under way, behind a line that stood still
+// for seconds, and as much again would keep it there. And it asks how late the line is,
+// or, if all arrived and wait there for room, whether there is some.
 func (e *end) timeout() {
 	e.rtoAt = never
 	if e.first == e.next {
@@ -576,5 +646,15 @@ func (e *end) timeout() {
 			again++
 		}
 	}
-	e.pings = e.pings || again == 0
+	e.pings = true
+}
+
+// missing says that the other end has not got all that was sent.
+func (e *end) missing() bool {
+	for seq := e.first; seq != e.next; seq++ {
+		if !e.slots[seq%window].sacked {
+			return true
+		}
+	}
+	return false
 }

@@ -29,6 +29,7 @@ type end struct {
 	answer   uint8         // board: the version to answer a hello with
 	answerTo uint32        // the hello's epoch
 	answers  bool          // an answer is due
+	unheard  bool          // board: nothing but hellos came since it answered one
 	resetAt  time.Duration // board: before then none is sent
 	resets   bool          // a reset is due
 
@@ -243,6 +244,7 @@ func (e *end) hello(body []byte) (ok bool) {
 		e.resume()
 		return true
 	}
+	e.unheard = false
 	e.end(ErrRestarted)
 	e.begin(h, "")
 	return true

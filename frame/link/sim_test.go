@@ -104,7 +104,7 @@ func (w *world) step(until time.Duration) {
 }
 
 func (w *world) pump(e *end, l *line) {
-	for range 100 {
+	for range 300 {
 		p := e.transmit(nil, w.now)
 		if len(p) == 0 {
 			if e.deadline() <= w.now {

@@ -18,18 +18,26 @@ type clock struct {
 
 	srtt, rttvar time.Duration // 0 until measured
 	rtoAt        time.Duration
-	backoff      int // timeouts since a packet that was sent once was acknowledged
+	backoff      int // timeouts since a packet that was sent once was acknowledged, or a ping
 
 	ackDelay time.Duration
 	ackAt    time.Duration
 
-	silence  time.Duration // after which the other end is gone
-	heard    time.Duration // a good packet
-	pings    bool          // a ping is due
-	pongs    bool          // so is the answer to one
-	pingAt   time.Duration // when the last ping was sent
-	pinging  bool          // it is not answered
-	repinged bool          // and another one was sent
+	silence   time.Duration // after which the other end is gone
+	heard     time.Duration // a good packet
+	pings     bool          // a ping is due
+	pongs     bool          // so is the answer to one
+	pingAt    time.Duration // when the last ping was sent
+	pingNext  uint8         // the number of the next
+	pinging   uint8         // how many of the last may still be answered
+	pingsSent [maxPings]ping
+	pongTo    uint8 // the number of the ping that is to be answered
+}
+
+// ping is a ping that was sent.
+type ping struct {
+	at    time.Duration // when the line had carried it
+	order uint32        // of the last packet before it
 }
 
 func (c *clock) set(baud int) {
@@ -83,6 +91,42 @@ func (c *clock) sample(rtt time.Duration) {
 	c.srtt += (rtt - c.srtt) / 8
 }
 
+// pinged notes that a ping will have left at a time.
+func (e *end) pinged(at time.Duration) {
+	e.pingsSent[e.pingNext%maxPings] = ping{at, e.order}
+	e.pingNext++
+	e.pinging = min(e.pinging+1, maxPings)
+	e.pingAt = at
+}
+
+// ponged takes the pong to a ping, before the acknowledgement that came with it: what
+// was sent before that ping and is not there is lost. It gives the time that both took;
+// ok is false if the ping is none of the last few.
+func (e *end) ponged(number uint8) (rtt time.Duration, ok bool) {
+	after := e.pingNext - 1 - number // pings
+	if after >= e.pinging {
+		return 0, false
+	}
+	e.pinging = after // for those before it no pong can come: the line keeps order
+	p := &e.pingsSent[number%maxPings]
+	if int32(p.order-e.newest) > 0 {
+		e.newest = p.order
+	}
+	return e.now - p.at, true
+}
+
+// trip takes the time to a pong, after the acknowledgement that came with it. After
+// timeouts it says how late the line is, which what was sent twice does not.
+func (e *end) trip(rtt time.Duration) {
+	e.stats.trip(rtt)
+	if e.backoff > 0 && e.missing() {
+		e.srtt = 0 // what it was did not hold
+		e.sample(rtt)
+		e.backoff = 0
+		e.rtoAt = max(e.now, e.lineFree) + e.rto(e.size)
+	}
+}
+
 // tick does what is due but sends nothing.
 func (e *end) tick() {
 	switch {
@@ -100,6 +144,18 @@ func (e *end) tick() {
 	if e.now >= e.rtoAt {
 		e.timeout()
 	}
+	if !e.pings && e.now >= e.askAt() {
+		e.pings = true
+	}
+}
+
+// askAt is when to ask again how late the line is, between timeouts that have become
+// rare.
+func (e *end) askAt() time.Duration {
+	if e.backoff <= patience || !e.missing() {
+		return never
+	}
+	return e.pingAt + askEvery
 }
 
 // deadline is when transmit is to be called next if nothing arrives before.
@@ -108,6 +164,9 @@ func (e *end) deadline() time.Duration {
 	switch {
 	case e.up:
 		at = min(e.heard+e.silence, e.rtoAt)
+		if !e.pings {
+			at = min(at, e.askAt())
+		}
 		if e.cfg.Host && !e.pings {
 			at = min(at, max(e.heard, e.pingAt)+pingAfter)
 		}

@@ -6,7 +6,8 @@
 //
 // Each session of the link is one connection to a server, and so is each plain
 // conversation. There is one of them at a time: a session of the link ends a plain
-// one, and while it lives bytes outside of packets mean nothing. Every connection
+// one, and while it lives bytes outside of packets mean nothing. It ends when its host
+// says goodbye or another one begins, or after link.DefaultGrace of silence. Every connection
 // gets a server of its own, so that what one leaves behind, an output that is on,
 // ends with it.
 //
@@ -189,11 +190,14 @@ func (l *Line) up(link.Peer) {
 }
 
 // end is told by the link of each session that is dead.
-func (l *Line) end(error) {
+func (l *Line) end(why error) {
 	l.ended.Add(1)
 	l.cfg.Lost()
 	l.quiet.over()
 	l.plain.listen()
+	if why == link.ErrGoodbye {
+		l.cfg.Log("the host has said goodbye; its session has ended")
+	}
 }
 
 // hangUp ends the plain conversation, if any.

@@ -2,6 +2,7 @@ package line
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type board struct {
 	silent      []bool
 
 	busy chan struct{} // what the tool "work" waits for
+	said []string
 }
 
 func start(t *testing.T) *board { return startWith(t, 0) }
@@ -61,6 +63,11 @@ func startWith(t *testing.T, grace time.Duration) *board {
 			b.silent = append(b.silent, silent)
 		},
 		Grace: grace, Epoch: 7, Program: "test 1", Name: "a board", Max: 4 << 10,
+		Log: func(line string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.said = append(b.said, line)
+		},
 	})
 	done := make(chan error, 1)
 	go func() { done <- l.Run() }()
@@ -299,6 +306,44 @@ func TestSilence(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		b.wait("never silent", func() bool { return b.silent == nil && b.over == 0 })
 	})
+}
+
+// A host that ends says goodbye: its connection ends at once, a script is heard, and so
+// is another host.
+func TestAHostThatLeavesEndsItsConnection(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for i := range 2 {
+		port := b.plug()
+		c := link.New(link.Config{Host: true, Epoch: uint32(i + 1), Program: "host"})
+		ran := make(chan error, 1)
+		here, there := net.Pipe() // so that the port outlives the host
+		go func() { _, _ = io.Copy(port, here) }()
+		go func() { _, _ = io.Copy(here, port) }()
+		go func() { ran <- c.Run(there) }()
+		asks(t, c, "1")
+		c.Close()
+		<-ran
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if _, over := b.counts(); over == 2*i+1 {
+				break
+			}
+		}
+		if began, over := b.counts(); began != 2*i+1 || over != 2*i+1 {
+			t.Fatalf("%d connections began and %d ended, want %d", began, over, 2*i+1)
+		}
+		here.Close()
+		port.Close()
+		port = b.plug()
+		go func() { _, _ = port.Write([]byte("\n" + ping("2") + "\n")) }()
+		hear(t, port, []string{pong("2")})
+		port.Close()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := strings.Count(strings.Join(b.said, "\n"), "the host has said goodbye"); n != 2 {
+		t.Errorf("said %q", b.said)
+	}
 }
 
 func TestAPortThatFailsKeepsTheSession(t *testing.T) {
