@@ -65,7 +65,7 @@ func TestOutputsOfASerialLineAreSafe(t *testing.T) {
 		"when the client has ended": func(w *wired) {
 			began := time.Now()
 			drain(w.t, w.host)
-			w.safeAfterGrace(began)
+			w.safeSoon(began) // its end says goodbye
 		},
 		"when the host is killed": func(w *wired) {
 			began := time.Now()
