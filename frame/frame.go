@@ -58,6 +58,9 @@ type Mode uint8
 const (
 	Newline Mode = iota // one message a line
 	Header              // Content-Length, then the body
+	// Tagged and every mode above it is for a front that takes a stream of answers apart
+	// again: a line, and behind its newline the mode as a byte. No Reader gives one.
+	Tagged
 )
 
 func (m Mode) String() string {

@@ -55,8 +55,12 @@ func (w *Writer) End(buf []byte, mode Mode) {
 	if n == 0 || w.err != nil {
 		return
 	}
-	if mode == Newline {
-		w.buf = append(buf, '\n')
+	if mode != Header {
+		buf = append(buf, '\n')
+		if mode >= Tagged {
+			buf = append(buf, byte(mode))
+		}
+		w.buf = buf
 		return
 	}
 	var room [longestHeader]byte

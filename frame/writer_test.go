@@ -169,3 +169,14 @@ func BenchmarkWriter(b *testing.B) {
 		})
 	}
 }
+
+func TestTaggedMessagesCanBeTakenApart(t *testing.T) {
+	var out strings.Builder
+	w := NewWriter(&out)
+	for i, text := range []string{"a", "", "bc"} {
+		w.End(append(w.Begin(), text...), Tagged+Mode(i))
+	}
+	if err := w.Flush(); err != nil || out.String() != "a\n\x02bc\n\x04" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

@@ -20,6 +20,10 @@ type Call struct {
 	strs     []string // backs Strings arguments
 	deadline time.Time
 
+	// Incomplete says that what a Raw handler has written is a question to the client,
+	// "inputRequests", for MCP 2026-07-28.
+	Incomplete bool
+
 	conn    *Conn
 	dialect *dialect
 	mode    frame.Mode
@@ -36,6 +40,7 @@ type Call struct {
 	Hidden  bool
 
 	client    string     // what the client calls itself, unless it said so in the request
+	params    []byte     // of the request, for a Raw handler; else nil
 	said      wire.Value // the object in which it did; only while its message is dispatched
 	subjects  []Subject
 	named     bool       // subjects are those of this call

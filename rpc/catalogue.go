@@ -18,6 +18,10 @@ type Catalogue struct {
 	Prompts      []Prompt
 	// Gate makes the gate of each connection; nil: every call passes.
 	Gate func() Gate
+	// Methods are served beside those of the revisions, by their names; Capabilities
+	// are the members of the object that declares them to clients, in place of the usual.
+	Methods      map[string]*Method
+	Capabilities string
 }
 
 // Tool is one entry of the table that everything about a tool comes from: the
@@ -54,6 +58,13 @@ type Tool struct {
 	// handler says so. It must not wait. Nil: none that a rule could be about.
 	Subjects func(c *Call, dst []Subject) []Subject
 
+	// Raw says that Run appends the members of the whole result, "content":[...] and
+	// what else belongs there, and may give an *Error, which is then an error of the
+	// protocol. For results that are more than a JSON object.
+	Raw bool
+	// Schema is that of the arguments of a Raw tool, in place of what Params would say:
+	// then nothing is checked, and Run finds them in Call.Params. Empty: Params count.
+	Schema string
 	// Run does the work. It appends one JSON object that fits Result to c.Out, or
 	// returns an error whose text says what was wrong, what is allowed and what
 	// to do next; then c.Out is dropped. It keeps neither c nor anything of it.
@@ -109,6 +120,10 @@ type Param struct {
 	Names func(text string) (int64, bool)
 	// Secret keeps the value out of the audit and out of the question to a person.
 	Secret bool
+	// Header has a client that speaks HTTP repeat the value in a header, Mcp-Param- and
+	// this, so that a proxy sees it (2026-07-28, x-mcp-header). Empty: none. Only for a
+	// String, an Integer or a Boolean of a tool.
+	Header string
 	// Choices are the values allowed of a String; empty: any.
 	Choices []string
 	// Complete appends values that begin with prefix, best first. Only for
@@ -134,12 +149,15 @@ type Resource struct {
 	MIMEType                      string
 	// Read appends the content, text in MIMEType, to c.Out. It answers at once.
 	Read func(c *Call) error
+	// Raw is as of Tool: Read appends "contents":[...].
+	Raw bool
 }
 
 // Template is a family of resources, one for each value of its one variable.
 type Template struct {
-	Prefix      string // "gpio://"; the URI template is Prefix + "{" + Param.Name + "}"
-	Param       Param  // a String; argument 0 of Read, percent-decoded
+	Prefix      string // "gpio://"; the URI template is Prefix + "{" + Param.Name + "}" + Suffix
+	Suffix      string
+	Param       Param // a String; argument 0 of Read, percent-decoded
 	Name        string
 	Title       string
 	Description string
@@ -159,6 +177,8 @@ type Prompt struct {
 	// Render appends the text of one message from the user to c.Out. It answers
 	// at once. Without any arguments it must give a text that makes sense.
 	Render func(c *Call) error
+	// Raw is as of Tool: Render appends "messages":[...].
+	Raw bool
 	// Closed is as of Tool; then Name may be all there is.
 	Closed string
 }

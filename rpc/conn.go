@@ -28,6 +28,7 @@ type Conn struct {
 	asks    bool       // it can ask a person, as initialize said
 	gate    Gate       // or nil
 	asked   uint64     // how many questions it was given, which are so numbered
+	pending pending    // by Call.Ask
 	asking  string     // what their ids begin with: an answer to one of another connection is none to these
 	jobs    []*job
 	waiting sync.WaitGroup // of jobs
@@ -226,6 +227,9 @@ func (c *Conn) dispatch(r *request) {
 		return
 	}
 	m := d.methods(r.method)
+	if m == nil && c.srv.cat.Methods != nil {
+		m = c.srv.more(r.method)
+	}
 	if m == nil {
 		c.fail(r, &problem{code: wire.CodeMethodNotFound, message: "method " + quote(r.method) + " does not exist in MCP " + d.version})
 		return

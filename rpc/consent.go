@@ -202,6 +202,9 @@ func (c *Conn) answered(v wire.Value) {
 		}
 		return
 	}
+	if c.pending != nil {
+		c.pending.answer(string(id), t.Raw(v))
+	}
 }
 
 // agreedResponse says why a response to elicitation/create is no yes.

@@ -173,7 +173,12 @@ func (d *dialect) appendIdentity(dst []byte, cat *Catalogue) []byte {
 		dst = wire.AppendString(wire.AppendKey(dst, "protocolVersion"), d.version)
 		dst = appendImplementation(wire.AppendKey(dst, "serverInfo"), cat, d.titles)
 	}
-	dst = append(wire.AppendKey(dst, "capabilities"), `{"tools":{},"resources":{},"prompts":{},"logging":{}`...)
+	dst = append(wire.AppendKey(dst, "capabilities"), '{')
+	if cat.Capabilities != "" {
+		dst = append(dst, cat.Capabilities...)
+	} else {
+		dst = append(dst, `"tools":{},"resources":{},"prompts":{},"logging":{}`...)
+	}
 	if d.completions {
 		dst = append(dst, `,"completions":{}`...)
 	}
@@ -193,7 +198,11 @@ func (d *dialect) appendIdentity(dst []byte, cat *Catalogue) []byte {
 func (d *dialect) appendTool(dst []byte, t *Tool) []byte {
 	dst = wire.AppendString(append(dst, `{"name":`...), t.Name)
 	dst = wire.AppendString(wire.AppendKey(dst, "description"), t.Description)
-	dst = appendInputSchema(wire.AppendKey(dst, "inputSchema"), t.Params)
+	if dst = wire.AppendKey(dst, "inputSchema"); t.Schema != "" {
+		dst = append(dst, t.Schema...)
+	} else {
+		dst = appendInputSchema(dst, t.Params)
+	}
 	if d.annotations {
 		dst = append(wire.AppendKey(dst, "annotations"), '{')
 		if t.Hints.ReadOnly {
@@ -245,4 +254,4 @@ func (d *dialect) appendPrompt(dst []byte, p *Prompt) []byte {
 	return append(dst, "]}"...)
 }
 
-func (t *Template) uri() string { return t.Prefix + "{" + t.Param.Name + "}" }
+func (t *Template) uri() string { return t.Prefix + "{" + t.Param.Name + "}" + t.Suffix }

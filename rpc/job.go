@@ -16,10 +16,11 @@ type job struct {
 	call  *Call
 	queue string
 	timer *time.Timer
-	gone  atomic.Bool // nobody waits any more; set under the connection's mutex
-	begun atomic.Bool // its handler was called
-	part  chan error  // of a part of another call: where its end is told, once; else nil
-	asked string      // the id of the question to a person that it waits for, or empty
+	gone  atomic.Bool   // nobody waits any more; set under the connection's mutex
+	begun atomic.Bool   // its handler was called
+	part  chan error    // of a part of another call: where its end is told, once; else nil
+	ended chan struct{} // closed with gone, where Call.Gone has made it
+	asked string        // the id of the question to a person that it waits for, or empty
 
 	reported time.Time // when progress was last told; at first, when the call came
 	done     float64
@@ -189,6 +190,9 @@ func (c *Conn) cancel(id []byte) {
 func (c *Conn) drop(j *job) bool {
 	if j.gone.Swap(true) {
 		return false
+	}
+	if j.ended != nil {
+		close(j.ended)
 	}
 	j.timer.Stop()
 	for i, other := range c.jobs {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -103,6 +104,7 @@ func (c *Call) detach() *Call {
 	d.strs = append([]string(nil), c.strs...)
 	d.id = append([]byte(nil), c.id...)
 	d.token = append([]byte(nil), c.token...)
+	d.params = append([]byte(nil), c.params...)
 	d.client, d.said = c.Client(), 0
 	d.subjects = append([]Subject(nil), c.subjects...)
 	d.state, d.responses = 0, 0
@@ -136,6 +138,13 @@ func callTool(c *Conn, r *request) {
 		}
 	}
 	call := c.start(r, d, t.entry(answerTool))
+	if t.Raw {
+		c.raw(call, r)
+	}
+	if t.Schema != "" {
+		c.perform(call)
+		return
+	}
 	if err := c.check(call, t.Params, args); err != nil && t.Closed == "" {
 		answerTool(call, err)
 		return
@@ -189,7 +198,11 @@ func readResource(c *Conn, r *request) {
 	for i := range c.srv.cat.Resources {
 		res := &c.srv.cat.Resources[i]
 		if string(uri) == res.URI {
-			c.perform(c.start(r, d, entry{name: res.URI, run: res.Read, answer: answerResource(res.URI, res.MIMEType)}))
+			call := c.start(r, d, entry{name: res.URI, run: res.Read, answer: answerResource(res.URI, res.MIMEType)})
+			if res.Raw {
+				c.raw(call, r)
+			}
+			c.perform(call)
 			return
 		}
 	}
@@ -198,7 +211,11 @@ func readResource(c *Conn, r *request) {
 		if len(uri) <= len(t.Prefix) || string(uri[:len(t.Prefix)]) != t.Prefix {
 			continue
 		}
-		value, ok := unescapeURI(uri[len(t.Prefix):])
+		rest, fits := bytes.CutSuffix(uri[len(t.Prefix):], []byte(t.Suffix))
+		if !fits || len(rest) == 0 {
+			continue
+		}
+		value, ok := unescapeURI(rest)
 		if !ok {
 			break
 		}
@@ -280,6 +297,9 @@ func getPrompt(c *Conn, r *request) {
 		return
 	}
 	call := c.start(r, c.dialectOf(r), entry{name: prompt.Name, closed: prompt.Closed, run: prompt.Render, answer: answerPrompt(prompt)})
+	if prompt.Raw {
+		c.raw(call, r)
+	}
 	if err := c.check(call, prompt.Params, args); err != nil && prompt.Closed == "" {
 		c.fail(r, badParams(err.Error()))
 		return

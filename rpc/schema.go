@@ -63,6 +63,9 @@ func appendParamSchema(dst []byte, p *Param) []byte {
 	if p.Description != "" {
 		dst = wire.AppendString(wire.AppendKey(dst, "description"), p.Description)
 	}
+	if p.Header != "" {
+		dst = wire.AppendString(wire.AppendKey(dst, "x-mcp-header"), p.Header)
+	}
 	return append(dst, '}')
 }
 

@@ -162,6 +162,11 @@ func answerV1(call *Call, err error) {
 		c.failID(call.batch, call.mode, call.id, &problem{wire.CodeToolFailed, "Tool failed", wire.AppendString(nil, err.Error())})
 		return
 	}
-	dst := append(wire.AppendKey(c.result(call.batch, call.dialect, call.id), "output"), call.Out...)
+	dst := wire.AppendKey(c.result(call.batch, call.dialect, call.id), "output")
+	if call.entry.tool.Raw {
+		dst = append(append(append(dst, '{'), call.Out...), '}')
+	} else {
+		dst = append(dst, call.Out...)
+	}
 	c.endResult(call.batch, call.mode, dst)
 }

@@ -130,7 +130,7 @@ func Reopen(ctx context.Context, was Info, baud int) (*Port, error) {
 		}
 		if err == nil {
 			var p *Port
-			if p, err = Open(path, baud); err == nil || errors.Is(err, ErrUnsupported) {
+			if p, err = Open(path, baud); err == nil || errors.Is(err, ErrUnsupported) || errors.Is(err, errors.ErrUnsupported) {
 				return p, err
 			}
 		}
