@@ -32,7 +32,7 @@ Commands:
   check    look what is wrong with a board file
   safe     bring all outputs to their safe levels, also those of a server that runs
   audit    show what was done on the board
-  version  print the version
+` + httpCommands + `  version  print the version
   help     print this, or the help of a command
 
 "boardhand COMMAND -h" shows a command's flags.
@@ -64,14 +64,14 @@ Examples:
   boardhand serve --board sim
   boardhand serve --config board.toml
   boardhand serve --serial /dev/ttyAMA0 --baud 115200
-
+` + httpExamples + `
 Flags:
 ` + boardFlags +
 			`  --serial DEV         serve on this port, such as /dev/ttyAMA0 or /dev/ttyGS0
   --baud N             of the port, from 1200 to 12000000; 115200
   --max-message BYTES  the longest message taken; ` + strconv.Itoa(rpc.DefaultMessage) + `
   --max-values N       the most JSON values in one message; ` + strconv.Itoa(wire.DefaultLimits.Values) + `
-`
+` + httpFlags
 	case "connect":
 		return `Serve MCP on standard input and output for the board at the other end of a
 serial cable, where "boardhand serve --serial" runs. It lives through noise,
@@ -82,7 +82,7 @@ Examples:
   boardhand connect /dev/ttyUSB0 --baud 921600
   boardhand connect COM3
   boardhand setup claude-code --serial /dev/ttyUSB0
-
+` + connectExamples + `
 Usage:
   boardhand connect [DEV] [flags]
 
@@ -91,7 +91,7 @@ is taken. To look opens a port, which pulses its DTR line: some devices start
 anew.
 
 Flags:
-` + cableBaud
+` + cableBaud + httpFlags
 	case "link":
 		return `Show the state of the serial cable to a board: round trip, bytes saved, errors.
 
@@ -254,7 +254,7 @@ Flags:
 	case "help":
 		return "Print the commands, or the help of one: boardhand help call\n"
 	}
-	return ""
+	return httpHelp(command)
 }
 
 func clientNames() string {

@@ -38,6 +38,9 @@ func Run(of string, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && (len(args[0]) == 0 || args[0][0] != '-') {
 		cmd, args = args[0], args[1:]
 	}
+	if code, ok := overHTTP(cmd, args, stdout, stderr); ok {
+		return code
+	}
 	switch cmd {
 	case "version":
 		return cli.Version(version, stdout, stderr)

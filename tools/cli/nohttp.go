@@ -1,0 +1,14 @@
+//go:build board
+
+package cli
+
+// The program for a board has no HTTP front.
+
+const (
+	httpCommands    = ""
+	httpExamples    = ""
+	httpFlags       = ""
+	connectExamples = ""
+)
+
+func httpHelp(string) string { return "" }

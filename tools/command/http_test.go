@@ -1,0 +1,201 @@
+//go:build linux && !board
+
+package command_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"boardhand/bench/client"
+)
+
+// frontAt starts a program that serves over HTTP and gives its address.
+func frontAt(t *testing.T, cmd *exec.Cmd) (url string, stop func() error) {
+	t.Helper()
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewReader(out)
+	for url == "" {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v does not serve: %v", cmd.Args, err)
+		}
+		_, url, _ = strings.Cut(strings.TrimSpace(line), "serving at ")
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	return url, func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(client.Timeout):
+			t.Fatal("it does not end")
+			return nil
+		}
+	}
+}
+
+// overHTTP sends a request of MCP 2026-07-28 and gives its result.
+func overHTTP(t *testing.T, url, token, method, name, params string) (status int, result string) {
+	t.Helper()
+	if params != "" {
+		params += ","
+	}
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	r, err := http.NewRequest("POST", url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
+		if v != "" {
+			r.Header.Set(k, v)
+		}
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct{ Result json.RawMessage }
+	if json.Unmarshal(text, &m) != nil || m.Result == nil {
+		return res.StatusCode, string(text)
+	}
+	return res.StatusCode, string(m.Result)
+}
+
+func TestHTTPIsAsIfThereWereNone(t *testing.T) {
+	t.Parallel()
+	local := serve(t)
+	url, stop := frontAt(t, exec.Command(exe, "serve", "--board", "sim", "--http", "127.0.0.1:0"))
+	for _, method := range []string{"tools/list", "resources/list", "prompts/list", "server/discover"} {
+		status, got := overHTTP(t, url, "", method, "", "")
+		if want := call(t, local, method, ""); status != 200 || got != string(want.Result) {
+			t.Errorf("%s gave %d %s\nwithout HTTP %s", method, status, got, want.Result)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
+func TestABoardAtTheEndOfACableIsServedOverHTTP(t *testing.T) {
+	t.Parallel()
+	_, h, b := plug(t)
+	boardAt(t, b)
+	local := serve(t)
+	url, stop := frontAt(t, host(t, "connect", h, "--http", "127.0.0.1:0"))
+	for _, method := range []string{"tools/list", "resources/list", "prompts/list"} {
+		status, got := overHTTP(t, url, "", method, "", "")
+		if want := call(t, local, method, ""); status != 200 || got != string(want.Result) {
+			t.Errorf("%s gave %d %s\nwithout a cable %s", method, status, got, want.Result)
+		}
+	}
+	if status, got := overHTTP(t, url, "", "tools/call", "i2c_read", `"name":"i2c_read","arguments":{"address":"0x76","register":"0xd0"}`); status != 200 || !strings.Contains(got, `"data":"60"`) {
+		t.Errorf("the BME280's chip id: %d %s", status, got)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
+func TestATokenOfTheEnvironmentLetsIn(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef0123456789abcdef"
+	cmd := exec.Command(exe, "serve", "--board", "sim", "--http", "127.0.0.1:0", "--tokens", t.TempDir()+"/tokens.json")
+	cmd.Env = append(os.Environ(), "BOARDHAND_TOKEN="+token)
+	url, stop := frontAt(t, cmd)
+	for _, x := range []struct {
+		token string
+		want  int
+	}{{"", 401}, {token[1:], 401}, {token, 200}} {
+		if status, text := overHTTP(t, url, x.token, "tools/list", "", ""); status != x.want {
+			t.Errorf("token %q: %d %.200s; want %d", x.token, status, text, x.want)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
+func TestHTTPFlags(t *testing.T) {
+	for name, x := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an address that others reach": {[]string{"serve", "--http", "0.0.0.0:0"}, "--insecure"},
+		"no port":                      {[]string{"serve", "--http", "localhost"}, "an address and a port"},
+		"flags without an address":     {[]string{"serve", "--auth"}, "--http ADDR"},
+		"half of a certificate":        {[]string{"serve", "--http", "127.0.0.1:0", "--tls-cert", "x"}, "--tls-key"},
+		"a certificate that is none":   {[]string{"serve", "--http", "127.0.0.1:0", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"}, "--tls-cert"},
+		"two places":                   {[]string{"serve", "--http", "127.0.0.1:0", "--serial", "/dev/null"}, "two places"},
+		"no value":                     {[]string{"serve", "--http"}, "wants a value"},
+		"an unknown flag":              {[]string{"serve", "--http", "127.0.0.1:0", "--nonsense"}, "nonsense"},
+		"an address of nothing":        {[]string{"serve", "--http", "127.0.0.1:0", "--url", "board"}, "--url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(exe, x.args...)
+			cmd.Env = append(os.Environ(), "BOARDHAND_TOKEN=")
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), x.want) {
+				t.Errorf("%v: %s; want %q", err, out, x.want)
+			}
+		})
+	}
+}
+
+func TestOutputsAreSafeWhenAServerOverHTTPIsToldToStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigLines, "[[sim.jam]]\nbus = 1\nseconds = 20\n")
+	url, stop := frontAt(t, exec.Command(exe, "serve", "--board", "sim", "--config", r.config, "--http", "127.0.0.1:0"))
+	write := func(line string, level string) {
+		if status, got := overHTTP(t, url, "", "tools/call", "gpio_write", `"name":"gpio_write","arguments":{"line":"`+line+`","level":`+level+`}`); status != 200 || strings.Contains(got, `"isError":true`) {
+			t.Fatalf("%s: %d %s", line, status, got)
+		}
+	}
+	for _, line := range []string{"pump", "fan", "heater"} {
+		write(line, "1")
+	}
+	write("valve", "0")
+	waits := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gpio_wait","arguments":{"lines":"pump","timeout_ms":20000}}}`
+	go func() {
+		if res, err := http.Post(url, "application/json", strings.NewReader(waits)); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	time.Sleep(300 * time.Millisecond) // it waits for an edge
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- stop() }()
+	r.safeSoon(began)
+	if err := <-done; err != nil {
+		t.Errorf("its end: %v", err)
+	}
+	if left := r.left(); len(left) > 0 {
+		t.Errorf("after the end there is %q", left)
+	}
+}
