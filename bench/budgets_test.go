@@ -66,7 +66,7 @@ func TestBudgets(t *testing.T) {
 	}
 	budgeted := map[string]bool{}
 	for _, b := range budgets {
-		if slices.ContainsFunc([]string{"peers.", "arm.", "boards.", "link.time.", "gate.call_ratio", "gate.start_instructions"}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
+		if slices.ContainsFunc([]string{"peers.", "arm.", "boards.", "http.", "link.time.", "gate.call_ratio", "gate.start_instructions"}, func(p string) bool { return strings.HasPrefix(b.Name, p) }) {
 			continue
 		}
 		budgeted[b.Name] = true

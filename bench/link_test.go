@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ type uart struct {
 	in     *way
 	out    *way
 	closed chan struct{}
+	once   sync.Once
 }
 
 // way is one direction.
@@ -48,7 +50,7 @@ const pieceSize = 16
 
 func newLine(baud int) (host, board *uart) {
 	toBoard, toHost := &way{pieces: make(chan piece, 4096)}, &way{pieces: make(chan piece, 4096)}
-	return &uart{baud, toHost, toBoard, make(chan struct{})}, &uart{baud, toBoard, toHost, make(chan struct{})}
+	return &uart{baud: baud, in: toHost, out: toBoard, closed: make(chan struct{})}, &uart{baud: baud, in: toBoard, out: toHost, closed: make(chan struct{})}
 }
 
 func (u *uart) Read(p []byte) (int, error) {
@@ -88,11 +90,7 @@ func (u *uart) Write(p []byte) (int, error) {
 }
 
 func (u *uart) Close() error {
-	select {
-	case <-u.closed:
-	default:
-		close(u.closed)
-	}
+	u.once.Do(func() { close(u.closed) })
 	return nil
 }
 

@@ -32,7 +32,7 @@ const calls = 1000
 // How often each run is repeated, and the short one of the start. What disturbs a
 // count adds to it, so the least counts.
 const (
-	rounds      = 3
+	rounds      = 5
 	startRounds = 15
 )
 

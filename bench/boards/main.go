@@ -261,7 +261,7 @@ func build(m *machine, work string) (map[string]string, error) {
 		args []string
 	}{
 		{"init", []string{"build", "-ldflags=-s -w", "boardhand/bench/boards/guest"}},
-		{"boardhand", []string{"build", "-ldflags=-s -w -X main.version=" + version, "boardhand"}},
+		{"boardhand", []string{"build", "-tags=board", "-ldflags=-s -w -X main.version=" + version, "boardhand"}},
 		{"linux.test", []string{"test", "-c", "-ldflags=-s -w", "boardhand/device/linux"}},
 	} {
 		if p.name == "linux.test" && m.tests == "" {

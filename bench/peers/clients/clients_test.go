@@ -86,26 +86,29 @@ var clients = []client{
 
 func TestClients(t *testing.T) {
 	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			calm, jammed := newServer(t, calmBoard), newServer(t, jammedBoard)
-			o := c.run(t, calm, jammed)
-			t.Run("the server answers and ends", func(t *testing.T) {
-				o.Cancelled = calm.ended(t)
-				if !slices.Contains(c.lacks, waits) {
-					o.Cancelled += jammed.ended(t)
-				}
-			})
-			if o.Version != c.version {
-				t.Errorf("agreed on %q; want %q", o.Version, c.version)
-			}
-			for _, check := range checks {
-				if slices.Contains(c.lacks, check.name) {
-					continue
-				}
-				t.Run(check.name, func(t *testing.T) { check.run(t, o) })
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { tryClient(t, c, newServer) })
+	}
+}
+
+// tryClient tries a client with servers on two boards.
+func tryClient(t *testing.T, c client, serve func(*testing.T, string) *server) {
+	t.Parallel()
+	calm, jammed := serve(t, calmBoard), serve(t, jammedBoard)
+	o := c.run(t, calm, jammed)
+	t.Run("the server answers and ends", func(t *testing.T) {
+		o.Cancelled = calm.ended(t)
+		if !slices.Contains(c.lacks, waits) {
+			o.Cancelled += jammed.ended(t)
+		}
+	})
+	if o.Version != c.version {
+		t.Errorf("agreed on %q; want %q", o.Version, c.version)
+	}
+	for _, check := range checks {
+		if slices.Contains(c.lacks, check.name) {
+			continue
+		}
+		t.Run(check.name, func(t *testing.T) { check.run(t, o) })
 	}
 }
 

@@ -27,8 +27,12 @@ func goSDK(version string) func(*testing.T, *server, *server) outcome {
 			cmd := exec.Command(s.argv[0], s.argv[1:]...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
+			var transport mcp.Transport = &mcp.CommandTransport{Command: cmd}
+			if s.http != nil {
+				transport = &mcp.StreamableClientTransport{Endpoint: s.argv[0]}
+			}
 			var err error
-			c.ClientSession, err = client.Connect(c.ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			c.ClientSession, err = client.Connect(c.ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &stderr)
 			}

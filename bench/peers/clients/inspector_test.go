@@ -18,10 +18,14 @@ func inspector(era string) func(*testing.T, *server, *server) outcome {
 	return func(t *testing.T, calm, _ *server) (o outcome) {
 		dir := installed(t)
 		home := t.TempDir()
+		target := calm.argv
+		if calm.http != nil {
+			target = append(target[:1:1], "--transport", "http")
+		}
 		// request makes one, and reads the result into into; or gives the error.
 		request := func(into any, method string, args ...string) string {
 			t.Helper()
-			argv := slices.Concat([]string{filepath.Join(dir, "node_modules/.bin/mcp-inspector"), "--cli"}, calm.argv,
+			argv := slices.Concat([]string{filepath.Join(dir, "node_modules/.bin/mcp-inspector"), "--cli"}, target,
 				[]string{"--quiet", "--protocol-era", era, "--method", method}, args)
 			cmd := nodeCommand(t, dir, argv...)
 			cmd.Env = append(cmd.Environ(), "HOME="+home)

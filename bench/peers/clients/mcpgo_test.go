@@ -16,7 +16,14 @@ func mcpGo(version string) func(*testing.T, *server, *server) outcome {
 	return func(t *testing.T, calm, jammed *server) outcome {
 		return session(t, func(t *testing.T, s *server) goClient {
 			c := &mcpGoClient{ctx: bounded(t)}
-			c.Client = mcpgo.NewClient(transport.NewStdio(s.argv[0], nil, s.argv[1:]...), mcpgo.WithProtocolVersion(version))
+			var to transport.Interface = transport.NewStdio(s.argv[0], nil, s.argv[1:]...)
+			if s.http != nil {
+				var err error
+				if to, err = transport.NewStreamableHTTP(s.argv[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Client = mcpgo.NewClient(to, mcpgo.WithProtocolVersion(version))
 			if err := c.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}

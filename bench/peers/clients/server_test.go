@@ -18,7 +18,8 @@ const (
 
 // server is the command that starts boardhand on one board.
 type server struct {
-	argv []string // the program and its arguments
+	argv []string // the program and its arguments, or over HTTP the address
+	http *onHTTP  // nil: over stdio
 	dir  string   // a folder of its own, where the launcher leaves its notes
 }
 
@@ -40,7 +41,7 @@ func newServer(t *testing.T, board string) *server {
 	if err := os.WriteFile(filepath.Join(dir, boardFile), []byte(board), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &server{[]string{self, launchWord, dir, exe}, dir}
+	return &server{argv: []string{self, launchWord, dir, exe}, dir: dir}
 }
 
 // ended waits until every process of the server has ended, and checks of each
@@ -49,6 +50,9 @@ func newServer(t *testing.T, board string) *server {
 // cancelled it. It returns how many were cancelled.
 func (s *server) ended(t *testing.T) (cancelled int) {
 	t.Helper()
+	if s.http != nil {
+		return s.http.stop(t)
+	}
 	started, err := filepath.Glob(filepath.Join(s.dir, "*"+sentNote))
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +78,9 @@ func (s *server) ended(t *testing.T) (cancelled int) {
 func (s *server) waitFor(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if s.http != nil && s.http.has(text) {
+			return
+		}
 		processes, _ := filepath.Glob(filepath.Join(s.dir, "*"+sentNote))
 		for _, name := range processes {
 			if strings.Contains(note(t, name), text) {

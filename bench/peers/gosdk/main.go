@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"log"
+	"net"
+	"net/http"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -37,6 +40,24 @@ func gpioRead(_ context.Context, _ *mcp.CallToolRequest, in arguments) (*mcp.Cal
 func main() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "gosdk", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "gpio_read", Description: "Reads GPIO lines."}, gpioRead)
+	if len(os.Args) == 3 && os.Args[1] == "-http" { // what bench/peers/overhttp measures
+		l, err := net.Listen("tcp", os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		log.Printf("serving at http://%s/mcp", l.Addr())
+		handler := func(stateless bool) http.Handler {
+			return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{JSONResponse: true, Stateless: stateless})
+		}
+		sessions, stateless := handler(false), handler(true)
+		log.Fatal(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Protocol-Version") == "2026-07-28" {
+				stateless.ServeHTTP(w, r)
+				return
+			}
+			sessions.ServeHTTP(w, r)
+		})))
+	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		log.Fatal(err)
 	}

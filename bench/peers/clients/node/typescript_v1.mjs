@@ -1,6 +1,7 @@
 // The official TypeScript SDK, version 1.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { session } from "./session.mjs";
 
 let protocolVersion;
@@ -16,7 +17,13 @@ const side = {
   async connect([command, ...args], complain) {
     const client = new Client({ name: "typescript-v1", version: "1.0.0" });
     client.onerror = complain;
-    await client.connect(new Transport({ command, args }));
+    if (command.startsWith("http:")) {
+      const transport = new StreamableHTTPClientTransport(new URL(command));
+      await client.connect(transport);
+      protocolVersion = transport.protocolVersion;
+    } else {
+      await client.connect(new Transport({ command, args }));
+    }
     return client;
   },
   version: () => protocolVersion,

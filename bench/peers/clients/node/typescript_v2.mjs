@@ -1,6 +1,6 @@
 // The official TypeScript SDK, version 2. The second argument is how it finds
 // out what the server speaks: legacy, auto or a revision.
-import { Client } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { session } from "./session.mjs";
 
@@ -11,7 +11,8 @@ const side = {
   async connect([command, ...args], complain) {
     const client = new Client({ name: "typescript-v2", version: "1.0.0" }, { versionNegotiation: { mode } });
     client.onerror = complain;
-    await client.connect(new StdioClientTransport({ command, args }));
+    const http = command.startsWith("http:");
+    await client.connect(http ? new StreamableHTTPClientTransport(new URL(command)) : new StdioClientTransport({ command, args }));
     return client;
   },
   version: (client) => client.getNegotiatedProtocolVersion(),
