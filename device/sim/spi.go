@@ -78,24 +78,25 @@ func (s *spi) Transfer(name string, config device.SPIConfig, segments []device.S
 	return &device.Error{Subject: fmt.Sprintf("SPI device %.64q", name), Kind: device.ErrNotFound, Hint: "the board has spidev0.0, spidev0.1"}
 }
 
-// run clocks a message, one selection of the device after the other.
+// run clocks a message, one selection of the device after the other. Time passes in it
+// by its delays alone, as a controller keeps it, however slowly this runs.
 func (b *spiBus) run(t spiTarget, config device.SPIConfig, segments []device.SPISegment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := b.now()
 	for len(segments) > 0 {
 		n := 1
 		for n < len(segments) && !segments[n-1].Release {
 			n++
 		}
-		b.selected(t, config, segments[:n])
+		now = now.Add(b.selected(now, t, config, segments[:n]))
 		segments = segments[n:]
 	}
 }
 
-// selected clocks the segments of one selection.
-func (b *spiBus) selected(t spiTarget, config device.SPIConfig, segments []device.SPISegment) {
+// selected clocks the segments of one selection, and waits for their delays.
+func (b *spiBus) selected(now time.Time, t spiTarget, config device.SPIConfig, segments []device.SPISegment) (delay time.Duration) {
 	var out []byte
-	delay := time.Duration(0)
 	for _, s := range segments {
 		if s.Write == nil {
 			out = append(out, make([]byte, s.Len())...)
@@ -107,7 +108,7 @@ func (b *spiBus) selected(t spiTarget, config device.SPIConfig, segments []devic
 	// Both devices know modes 0 and 3, which sample at the rising edge; in the others
 	// they make nothing of what they see.
 	if config.Mode == 0 || config.Mode == 3 {
-		t.exchange(b.now(), out, in)
+		t.exchange(now, out, in)
 	}
 	for _, s := range segments {
 		copy(s.Read, in)
@@ -116,4 +117,5 @@ func (b *spiBus) selected(t spiTarget, config device.SPIConfig, segments []devic
 	if delay > 0 {
 		time.Sleep(delay)
 	}
+	return delay
 }
