@@ -3,7 +3,6 @@
 package command
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -225,6 +224,21 @@ func sparing() {
 	}
 }
 
+// serve serves what c says to whoever connects to l until the process is told to stop;
+// then atStop runs before any client is waited for.
+func (h *httpFlags) serve(c httpfront.Config, l net.Listener, certificates *tls.Config, stop <-chan os.Signal, atStop func(), say func(string)) error {
+	c.Card.Secret, c.Card.URL = c.Auth != nil, h.url
+	front := httpfront.New(c)
+	go func() {
+		<-stop
+		atStop()
+		front.Close()
+	}()
+	h.addr = l.Addr().String()
+	say("serving at " + h.address() + httpfront.Path)
+	return front.Serve(l, certificates, say)
+}
+
 // serveHTTP serves over HTTP until the process is told to stop. All its clients have
 // the board in common, as its outputs last until then.
 func serveHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
@@ -256,16 +270,9 @@ func serveHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 	c.Open = func(out httpfront.Sink) httpfront.Conn { return s.srv.NewConn(out) }
 	c.Catalogue = s.srv.Catalogue()
 	c.Card = httpfront.CardOf(c.Catalogue, cardText)
-	c.Card.Secret, c.Card.URL = auth != nil, h.url
-	front := httpfront.New(c)
-	go func() {
-		<-stop
+	err = h.serve(c, l, certificates, stop, func() {
 		s.outputs.halt("the server is ending") // not after the client that reads slowest
-		front.Close()
-	}()
-	h.addr = l.Addr().String()
-	say("serving at " + h.address() + httpfront.Path)
-	err = front.Serve(l, certificates, say)
+	}, say)
 	s.close(log)
 	if err != nil {
 		return cli.Fail(log, cli.ExitFailed, err.Error())
@@ -311,14 +318,10 @@ func connectHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(log, cli.ExitUsage, err.Error())
 	}
-	d := dialer(f, log)
-	defer d.Lists.Close()
-	p := serveOver(f, d)
-	ctx, cancel := context.WithCancel(context.Background())
+	p, end := proxied(f, log)
 	var running sync.WaitGroup
-	running.Go(func() { _ = d.Run(ctx) })
 	defer running.Wait()
-	defer cancel()
+	defer end()
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
 	running.Go(func() { _ = p.Serve(in, out) })
@@ -328,15 +331,8 @@ func connectHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 
 	c := h.front(f, auth)
 	c.Open = remote.Open
-	c.Card = httpfront.Card{Name: "boardhand", Publisher: "boardhand", Description: cardText, Version: version, Secret: auth != nil, URL: h.url}
-	front := httpfront.New(c)
-	go func() {
-		<-stop
-		front.Close()
-	}()
-	h.addr = l.Addr().String()
-	say("serving at " + h.address() + httpfront.Path)
-	if err := front.Serve(l, certificates, say); err != nil {
+	c.Card = httpfront.Card{Name: "boardhand", Publisher: "boardhand", Description: cardText, Version: version}
+	if err := h.serve(c, l, certificates, stop, func() {}, say); err != nil {
 		return cli.Fail(log, cli.ExitFailed, err.Error())
 	}
 	return cli.ExitOK

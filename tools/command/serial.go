@@ -127,6 +127,21 @@ func serveOver(f cli.Flags, d *proxy.Dialer) *proxy.Proxy {
 	return p
 }
 
+// proxied is a proxy before the board at the end of the cable, which is looked for, and
+// kept, until end.
+func proxied(f cli.Flags, log io.Writer) (p *proxy.Proxy, end func()) {
+	d := dialer(f, log)
+	p = serveOver(f, d)
+	ctx, cancel := context.WithCancel(context.Background())
+	var dial sync.WaitGroup
+	dial.Go(func() { _ = d.Run(ctx) })
+	return p, func() {
+		cancel()
+		dial.Wait()
+		d.Lists.Close()
+	}
+}
+
 // connect is an MCP server on standard input and output whose work a board does at
 // the other end of a cable.
 func connect(f cli.Flags, stderr io.Writer) int {
@@ -135,14 +150,8 @@ func connect(f cli.Flags, stderr io.Writer) int {
 	gone := stdio.ParentGone()
 	log := newStderrLog(stderr)
 	defer log.close()
-	d := dialer(f, log)
-	defer d.Lists.Close()
-	p := serveOver(f, d)
-	ctx, cancel := context.WithCancel(context.Background())
-	var dial sync.WaitGroup
-	dial.Go(func() { _ = d.Run(ctx) })
-	defer dial.Wait()
-	defer cancel()
+	p, end := proxied(f, log)
+	defer end()
 
 	served := make(chan error, 1)
 	stream := stdio.Open(0, 1, nil)
