@@ -3,6 +3,7 @@ package oauth
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -416,16 +417,9 @@ func (c *codes) add(a *authorization) string {
 	if c.list == nil {
 		c.list = make(map[digest]*authorization)
 	}
-	oldest := digest{}
-	for d, old := range c.list {
-		if time.Since(old.at) >= codeLife {
-			delete(c.list, d)
-		} else if c.list[oldest] == nil || old.at.Before(c.list[oldest].at) {
-			oldest = d
-		}
-	}
+	maps.DeleteFunc(c.list, func(_ digest, old *authorization) bool { return time.Since(old.at) >= codeLife })
 	if len(c.list) >= maxCodes {
-		delete(c.list, oldest)
+		dropOldest(c.list, func(a *authorization) time.Time { return a.at })
 	}
 	code := rand.Text()
 	a.at = time.Now()

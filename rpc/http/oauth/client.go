@@ -188,13 +188,7 @@ func (r *registered) add(c *client) {
 		r.clients = make(map[string]registration)
 	}
 	if len(r.clients) >= maxRegistered {
-		oldest := ""
-		for id, c := range r.clients {
-			if oldest == "" || c.at.Before(r.clients[oldest].at) {
-				oldest = id
-			}
-		}
-		delete(r.clients, oldest)
+		dropOldest(r.clients, func(c registration) time.Time { return c.at })
 	}
 	r.clients[c.id] = registration{c, time.Now()}
 }

@@ -96,13 +96,7 @@ func (d *documents) keep(id string, k document) {
 		d.known = make(map[string]document)
 	}
 	if len(d.known) >= maxDocuments {
-		first := ""
-		for id, k := range d.known {
-			if first == "" || k.until.Before(d.known[first].until) {
-				first = id
-			}
-		}
-		delete(d.known, first)
+		dropOldest(d.known, func(k document) time.Time { return k.until })
 	}
 	d.known[id] = k
 }

@@ -99,6 +99,18 @@ func (l *limiter) take(addr netip.Addr) (wait time.Duration) {
 	return wait
 }
 
+// dropOldest makes room in a table: the entry with the earliest time goes.
+func dropOldest[K comparable, V any](table map[K]V, when func(V) time.Time) {
+	var oldest K
+	var earliest time.Time
+	for k, v := range table {
+		if at := when(v); earliest.IsZero() || at.Before(earliest) {
+			oldest, earliest = k, at
+		}
+	}
+	delete(table, oldest)
+}
+
 // What a wrong pairing code costs an address: after so many it is locked out, each
 // time twice as long as before, until it has been quiet for an hour.
 const (
