@@ -20,8 +20,6 @@ const (
 	B
 )
 
-func (e End) String() string { return [...]string{"A", "B"}[e] }
-
 func (e End) other() End { return 1 - e }
 
 // Config is how a cable is made.

@@ -58,9 +58,6 @@ func OpenWatchdog(path string, timeout time.Duration) (*Watchdog, error) {
 	return w, nil
 }
 
-// Timeout is after how long without food it resets the machine.
-func (w *Watchdog) Timeout() time.Duration { return w.timeout }
-
 // Guard feeds the watchdog from now on, for as long as alive, asked several times
 // within its timeout, says so and does not hang.
 func (w *Watchdog) Guard(alive func() bool) {

@@ -420,7 +420,12 @@ func TestASessionsCallIsCancelledByANotificationOnly(t *testing.T) {
 	s.sessions.mu.Lock()
 	n := s.sessions.open[id]
 	s.sessions.mu.Unlock()
-	for deadline := time.Now().Add(time.Second); n.busy() && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	busy := func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.waiting) > 0 || n.streams > 0
+	}
+	for deadline := time.Now().Add(time.Second); busy() && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	if n := len(n.waiting); n != 0 {
 		t.Errorf("%d tags are in use", n)

@@ -128,13 +128,6 @@ func (s *session) cancelled(id []byte) {
 	}
 }
 
-// busy says that a session is in use at this moment.
-func (s *session) busy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.waiting) > 0 || s.streams > 0
-}
-
 // idle is how long a session has not been used.
 func (s *session) idle(now time.Time) time.Duration {
 	s.mu.Lock()
