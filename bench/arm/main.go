@@ -27,12 +27,12 @@ import (
 )
 
 // calls is N.
-const calls = 1000
+const calls = 4000
 
 // How often each run is repeated, and the short one of the start. What disturbs a
 // count adds to it, so the least counts.
 const (
-	rounds      = 5
+	rounds      = 3
 	startRounds = 15
 )
 

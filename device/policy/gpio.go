@@ -39,9 +39,12 @@ type gpio struct {
 	known  map[string]*line // what was found, by any name
 	failed bool             // a rule's line was not found so far
 
-	scratch sync.Mutex // names
-	names   []string
+	scratch sync.Mutex // last
+	last    names
 }
+
+// names are the lines of a call as it names them, and as the board does.
+type names struct{ asked, own []string }
 
 func newGPIO(inner device.GPIO, r *Rules) *gpio {
 	g := &gpio{inner: inner, rules: r, named: make(map[string]*Line, len(r.Lines)), known: make(map[string]*line), failed: true}
@@ -226,24 +229,28 @@ func (g *gpio) Find(name string) (device.Line, error) {
 	return l.show(found), named(err, l.own, l.shown)
 }
 
-// Read implements device.GPIO.
-func (g *gpio) Read(names []string, levels []device.Level) error {
-	var own []string
+// Read implements device.GPIO. Who reads the same lines again has them found: the
+// board's name of one that is open stays.
+func (g *gpio) Read(asked []string, levels []device.Level) error {
+	var n names
 	// Whoever comes while another call is using the scratch has his own.
 	if g.scratch.TryLock() {
-		own = g.names[:0]
-		defer func() { g.names = own; g.scratch.Unlock() }()
+		n = g.last
+		defer func() { g.last = n; g.scratch.Unlock() }()
 	}
-	for _, name := range names {
-		l, err := g.find(name)
-		if err != nil {
-			return err
+	if !slices.Equal(n.asked, asked) {
+		n.asked, n.own = n.asked[:0], n.own[:0]
+		for _, name := range asked {
+			l, err := g.find(name)
+			if err != nil {
+				return err
+			}
+			n.asked, n.own = append(n.asked, name), append(n.own, l.own)
 		}
-		own = append(own, l.own)
 	}
-	err := g.inner.Read(own, levels)
+	err := g.inner.Read(n.own, levels)
 	if err != nil {
-		return namedAmong(err, own, names)
+		return namedAmong(err, n.own, asked)
 	}
 	return nil
 }
