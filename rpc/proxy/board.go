@@ -11,13 +11,13 @@ import (
 )
 
 // receive gives the client what comes over a link, for as long as the link lives.
-func (p *Proxy) receive(l Link) {
+func (p *Proxy) receive(r *receiving) {
 	for {
-		msg, err := l.Receive()
+		msg, err := r.link.Receive()
 		switch err {
 		case nil:
 			p.fromBoard(msg)
-			if !l.Buffered() { // even where this one was for nobody
+			if !r.link.Buffered() { // even where this one was for nobody
 				p.client.Lock()
 				if p.w != nil {
 					p.flush(false)
@@ -25,9 +25,10 @@ func (p *Proxy) receive(l Link) {
 				p.client.Unlock()
 			}
 		case link.ErrEnded:
+			r.ended++
 			p.lose()
 		default:
-			p.Down()
+			p.leave(r)
 			return
 		}
 	}

@@ -505,6 +505,36 @@ func TestAQuestionEndsWithItsSession(t *testing.T) {
 	}
 }
 
+// Whoever dials anew closes a link with its session, and begins another.
+func TestASessionEndsWithTheLinkThatIsClosed(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		bubble(t, func(b *bench) {
+			b.link.begin()
+			b.say(asks("1", "tools/call"), asks("2", "tools/list"))
+			b.crosses(asks("1", "tools/call"), asks("2", "tools/list"))
+			old := b.link
+			b.link = newFake(b.p)
+			if early { // before the end of the old one was taken
+				b.link.beginAtOnce()
+			}
+			old.close()
+			if !early {
+				synctest.Wait()
+				b.link.begin()
+			}
+			b.hears(fails("1", unknownLost, "unknown"))
+			b.crosses(asks("2", "tools/list"))
+			b.say(asks("3", "tools/call"))
+			b.crosses(asks("3", "tools/call"))
+			b.link.give(answers("2"), answers("3"))
+			b.hears(answers("2"), answers("3"))
+			if n := len(b.p.line.receives); n != 1 {
+				t.Errorf("%d links are kept", n)
+			}
+		})
+	}
+}
+
 func TestQuestionsOfTheBoardAreBounded(t *testing.T) {
 	bubble(t, func(b *bench) {
 		b.link.begin()

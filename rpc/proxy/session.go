@@ -18,7 +18,13 @@ type line struct {
 	opened   int // the last session in which the client's session was opened
 	lost     map[uint64]link.Outcome
 	why      error // of the last end
-	receives []Link
+	receives []*receiving
+}
+
+// receiving is a link that is received from.
+type receiving struct {
+	link         Link
+	begun, ended int // sessions, the latter as Receive has it
 }
 
 // usable is the link while messages of the client may be sent over it, or nil.
@@ -39,12 +45,15 @@ func (p *Proxy) Up(l Link, peer link.Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line.link, p.line.up = l, true
+	i := slices.IndexFunc(p.line.receives, func(r *receiving) bool { return r.link == l })
+	if i < 0 {
+		i = len(p.line.receives)
+		p.line.receives = append(p.line.receives, &receiving{link: l})
+		go p.receive(p.line.receives[i])
+	}
 	if peer.New {
 		p.line.begun++
-	}
-	if !slices.Contains(p.line.receives, l) {
-		p.line.receives = append(p.line.receives, l)
-		go p.receive(l)
+		p.line.receives[i].begun++
 	}
 	p.changed.Broadcast()
 }
@@ -68,6 +77,20 @@ func (p *Proxy) Ended(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line.up, p.line.why = false, why
+}
+
+// leave takes that a link was closed, and with it the session that it had.
+func (p *Proxy) leave(r *receiving) {
+	p.mu.Lock()
+	if p.line.link == r.link {
+		p.line.up = false
+	}
+	p.line.receives = slices.DeleteFunc(p.line.receives, func(other *receiving) bool { return other == r })
+	ends := r.begun > r.ended
+	p.mu.Unlock()
+	if ends {
+		p.lose()
+	}
 }
 
 // What an error says of its request, in data.
