@@ -32,6 +32,10 @@ const (
 	minGrace       = 2 * time.Second
 )
 
+// MinHTTPGrace is the least time without a request after which a client over HTTP may be
+// taken for gone.
+const MinHTTPGrace = time.Second
+
 // Check says what of the rules cannot be, whatever the board, as a *Fault: the
 // first of each kind of thing.
 func (r *Rules) Check() error {
@@ -646,6 +650,9 @@ func (c *checking) rest() {
 	}
 	if g := r.Outputs.LinkGrace; g != 0 && g < minGrace {
 		c.fail("outputs.link_grace", "is %v; %v and more are allowed, for a host that has nothing to say is heard every second", g, minGrace)
+	}
+	if g := r.Outputs.HTTPGrace; g != 0 && g < MinHTTPGrace {
+		c.fail("outputs.http_grace", "is %v; %v and more are allowed, for a client has nothing to say while its model thinks", g, MinHTTPGrace)
 	}
 	if r.Watchdog.Device == "" && r.Watchdog.Timeout != 0 {
 		c.fail("watchdog", `has a timeout and no device; give one as device = "/dev/watchdog"`)

@@ -273,6 +273,7 @@ type OutputLimits struct {
 	At        int           `toml:"-"`
 	State     string        `toml:"state"`      // the folder of the journals of what is in use; empty: the program's own place
 	LinkGrace time.Duration `toml:"link_grace"` // how long a serial line may be silent before outputs are safe; 0: the program's own
+	HTTPGrace time.Duration `toml:"http_grace"` // the same without a request over HTTP
 }
 
 // Consent is about the questions that confirm asks.

@@ -98,6 +98,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, who oauth.Identity
 	if m.kind == notification && version == "" && sid == "" && isBare(m) && !accepts(r, "text/event-stream") {
 		t.identify(s.limits())
 	}
+	opens := sid == "" && m.kind == call && string(m.method) == "initialize"
+	if sid == "" && !opens {
+		s.presence.outside()
+	}
 	switch {
 	case m.v1() && version == "":
 		s.stream(w, r, t, who, true)
@@ -107,7 +111,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, who oauth.Identity
 		}
 	case version != "" && !isSupported(version):
 		unsupported(w, m.validID(), version)
-	case sid == "" && m.kind == call && string(m.method) == "initialize":
+	case opens:
 		s.initialize(w, r, t, who)
 	case sid != "":
 		s.inSession(w, r, t, sid, who)

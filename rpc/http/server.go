@@ -41,6 +41,10 @@ type Config struct {
 	// Hosts are names that the board is called by in a Host header, beside its
 	// addresses and localhost.
 	Hosts []string
+	// Unheard is told why no client is there any more that could change something, and
+	// "" when there is one again, before anything of it is done: what a client holds is
+	// held while it is there. Nil drops it.
+	Unheard func(gone string)
 
 	Message     int           // bytes of a body; rpc.DefaultMessage
 	Values      int           // JSON values in one; wire.DefaultLimits
@@ -52,7 +56,12 @@ type Config struct {
 	KeepAlive   time.Duration // between the comments on a quiet stream; 15 s
 	Receive     time.Duration // for a request to come in, headers and body; 30 s
 	Send        time.Duration // for a client to take what is sent to it; 30 s
+	Grace       time.Duration // without a request, after which no client is there; DefaultGrace
 }
+
+// DefaultGrace is how long after its last request a client is taken for gone: longer than
+// a model thinks, as a rule, and short for a pump.
+const DefaultGrace = time.Minute
 
 // Sink is where a Conn's messages go, in whole ones.
 type Sink interface {
@@ -80,6 +89,7 @@ func (c *Config) fill() {
 	wait(&c.KeepAlive, 15*time.Second)
 	wait(&c.Receive, 30*time.Second)
 	wait(&c.Send, 30*time.Second)
+	wait(&c.Grace, DefaultGrace)
 }
 
 // The bounds that are not for a user to set.
@@ -98,6 +108,7 @@ type Server struct {
 	turns sync.Pool // of *turn
 
 	sessions sessions
+	presence presence
 	ended    chan struct{}
 	ending   sync.Once
 }
@@ -114,6 +125,10 @@ func New(cfg Config) *Server {
 	}
 	s.turns.New = func() any { return new(turn) }
 	s.sessions.open = make(map[string]*session)
+	s.presence.grace, s.presence.tell = cfg.Grace, cfg.Unheard
+	if cfg.Unheard == nil {
+		s.presence.tell = func(string) {}
+	}
 	return s
 }
 
@@ -171,6 +186,7 @@ func (s *Server) Close() {
 	s.ending.Do(func() {
 		close(s.ended)
 		s.sessions.close()
+		s.presence.close()
 	})
 }
 
@@ -189,6 +205,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if b.open.Add(1) <= b.limit {
+			noticeLoss(c)
 			return &counted{Conn: c, open: &b.open}, nil
 		}
 		b.open.Add(-1)
@@ -236,6 +253,10 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 			s.cfg.Auth.Refuse(w, r, oauth.Read, err)
 			return
 		}
+	}
+	if who.Scope.Allows(oauth.Write) {
+		s.presence.enter()
+		defer s.presence.leave()
 	}
 	switch r.Method {
 	case http.MethodPost:

@@ -204,6 +204,13 @@ func (a *sessions) remove(s *session) bool {
 	return was
 }
 
+// none says whether no session is left.
+func (a *sessions) none() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open) == 0
+}
+
 // sweep ends the sessions that were idle for so long.
 func (a *sessions) sweep(now time.Time, idle time.Duration) {
 	a.mu.Lock()
@@ -378,5 +385,8 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who oauth.Identi
 		return
 	}
 	n.stop()
+	if s.sessions.none() {
+		s.presence.ended()
+	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -91,7 +91,7 @@ is taken. To look opens a port, which pulses its DTR line: some devices start
 anew.
 
 Flags:
-` + cableBaud + httpFlags
+` + cableBaud + httpFlags + graceFlag
 	case "link":
 		return `Show the state of the serial cable to a board: round trip, bytes saved, errors.
 

@@ -7,8 +7,8 @@ const httpCommands = `  card     print the server card, which says where the boa
   tokens   list the clients that may work the board over HTTP, or end one
 `
 
-// httpExamples and httpFlags are what serve's help says of it, and connectExamples and
-// connectFlags what connect's does.
+// httpExamples and httpFlags are what serve's help says of it, and connect's, which has
+// examples and a flag of its own.
 const (
 	httpExamples = `  boardhand serve --http 127.0.0.1:8377
   boardhand serve --http 0.0.0.0:8377 --auth
@@ -22,6 +22,9 @@ const (
   --tls-cert FILE      speak HTTPS with this certificate
   --tls-key FILE       and its key, both in PEM
   --tokens FILE        where the clients' tokens are kept, as digests
+`
+	graceFlag = `  --grace 60s          without a request over HTTP after which the board's outputs
+                       go back
 `
 	connectExamples = `  boardhand connect /dev/ttyUSB0 --http 127.0.0.1:8377
 `

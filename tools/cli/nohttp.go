@@ -8,6 +8,7 @@ const (
 	httpCommands    = ""
 	httpExamples    = ""
 	httpFlags       = ""
+	graceFlag       = ""
 	connectExamples = ""
 )
 

@@ -16,7 +16,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"boardhand/device/policy"
 	"boardhand/device/policy/journal"
 	"boardhand/frame"
 	httpfront "boardhand/rpc/http"
@@ -35,6 +37,7 @@ type httpFlags struct {
 	insecure  bool
 	url       string
 	tokens    string
+	grace     string // of connect; "": the program's own
 }
 
 // overHTTP runs a command of the HTTP front: serve and connect with --http, and those
@@ -66,6 +69,9 @@ func overHTTP(cmd string, args []string, stdout, stderr io.Writer) (code int, ok
 	if err == nil {
 		f, err = cli.ParseFlags(cmd, rest)
 	}
+	if err == nil && h.grace != "" {
+		err = h.checkGrace(cmd)
+	}
 	if err == nil && f.Serial != "" && cmd == "serve" {
 		err = errors.New("--serial and --http are two places to serve at; start boardhand twice, or once with one of them")
 	}
@@ -82,7 +88,7 @@ func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "-
 
 // parseHTTP takes the flags of HTTP out of a command's arguments.
 func parseHTTP(args []string) (h httpFlags, rest []string, err error) {
-	texts := map[string]*string{"http": &h.addr, "tls-cert": &h.cert, "tls-key": &h.key, "url": &h.url, "tokens": &h.tokens}
+	texts := map[string]*string{"http": &h.addr, "tls-cert": &h.cert, "tls-key": &h.key, "url": &h.url, "tokens": &h.tokens, "grace": &h.grace}
 	bools := map[string]*bool{"auth": &h.auth, "insecure": &h.insecure}
 	for i := 0; i < len(args); i++ {
 		name, isFlag := strings.CutPrefix(args[i], "-")
@@ -123,6 +129,17 @@ func (h *httpFlags) check() error {
 		return fmt.Errorf("--url is %q; it must be how clients reach the board, such as https://board.example", h.url)
 	case !isLoopback(host) && !h.authorizes() && !h.insecure:
 		return fmt.Errorf("--http %s is an address that others reach: add --auth, so that clients need your permission, or set BOARDHAND_TOKEN, or say --insecure", h.addr)
+	}
+	return nil
+}
+
+// checkGrace says what is wrong with how long a client may be silent.
+func (h *httpFlags) checkGrace(cmd string) error {
+	switch d, err := time.ParseDuration(h.grace); {
+	case cmd != "connect":
+		return errors.New(`--grace is of connect; here the board file says http_grace = "` + h.grace + `" in [outputs]`)
+	case err != nil || d < policy.MinHTTPGrace:
+		return fmt.Errorf("--grace is %q; it must be a time such as 60s, at least %v", h.grace, policy.MinHTTPGrace)
 	}
 	return nil
 }
@@ -240,7 +257,7 @@ func (h *httpFlags) serve(c httpfront.Config, l net.Listener, certificates *tls.
 }
 
 // serveHTTP serves over HTTP until the process is told to stop. All its clients have
-// the board in common, as its outputs last until then.
+// the board in common: its outputs are held while one of them is there.
 func serveHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 	sparing()
 	stop, watching := watchSignals()
@@ -270,6 +287,16 @@ func serveHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 	c.Open = func(out httpfront.Sink) httpfront.Conn { return s.srv.NewConn(out) }
 	c.Catalogue = s.srv.Catalogue()
 	c.Card = httpfront.CardOf(c.Catalogue, cardText)
+	if rules := s.outputs.rules; rules != nil {
+		c.Grace = rules.Outputs.HTTPGrace
+	}
+	c.Unheard = func(gone string) {
+		if gone == "" {
+			s.outputs.resume()
+		} else {
+			s.outputs.pause(gone)
+		}
+	}
 	err = h.serve(c, l, certificates, stop, func() {
 		s.outputs.halt("the server is ending") // not after the client that reads slowest
 	}, say)
@@ -318,19 +345,26 @@ func connectHTTP(h httpFlags, f cli.Flags, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(log, cli.ExitUsage, err.Error())
 	}
-	p, end := proxied(f, log)
+	board := plug(f, log)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer end()
+	defer board.close()
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
-	running.Go(func() { _ = p.Serve(in, out) })
+	running.Go(func() { _ = board.proxy.Serve(in, out) })
 	defer func() { _, _ = toProxy.Close(), fromProxy.Close() }()
 	remote := httpfront.NewRemote(toProxy, frame.Newline, f.MaxValues)
 	running.Go(func() { _ = remote.Run(fromProxy, f.MaxMessage) })
 
 	c := h.front(f, auth)
 	c.Open = remote.Open
+	c.Grace, _ = time.ParseDuration(h.grace)
+	c.Unheard = func(gone string) {
+		if gone != "" {
+			say(gone + "; what the board's clients have switched on ends")
+			board.redial()
+		}
+	}
 	c.Card = httpfront.Card{Name: "boardhand", Publisher: "boardhand", Description: cardText, Version: version}
 	if err := h.serve(c, l, certificates, stop, func() {}, say); err != nil {
 		return cli.Fail(log, cli.ExitFailed, err.Error())

@@ -152,6 +152,8 @@ func TestHTTPFlags(t *testing.T) {
 		"flags without an address":     {[]string{"serve", "--auth"}, "--http ADDR"},
 		"half of a certificate":        {[]string{"serve", "--http", "127.0.0.1:0", "--tls-cert", "x"}, "--tls-key"},
 		"a certificate that is none":   {[]string{"serve", "--http", "127.0.0.1:0", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"}, "--tls-cert"},
+		"a grace of serve":             {[]string{"serve", "--http", "127.0.0.1:0", "--grace", "5s"}, "http_grace"},
+		"a grace that is none":         {[]string{"connect", "/dev/null", "--http", "127.0.0.1:0", "--grace", "5"}, "60s"},
 		"two places":                   {[]string{"serve", "--http", "127.0.0.1:0", "--serial", "/dev/null"}, "two places"},
 		"no value":                     {[]string{"serve", "--http"}, "wants a value"},
 		"an unknown flag":              {[]string{"serve", "--http", "127.0.0.1:0", "--nonsense"}, "nonsense"},
@@ -197,5 +199,100 @@ func TestOutputsAreSafeWhenAServerOverHTTPIsToldToStop(t *testing.T) {
 	}
 	if left := r.left(); len(left) > 0 {
 		t.Errorf("after the end there is %q", left)
+	}
+}
+
+// HTTP has no connection: what holds an output is that its client is heard.
+func TestOutputsAreSafeWhenNoClientIsHeardOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigLines, "")
+	url, stop := frontAt(t, exec.Command(exe, "serve", "--board", "sim", "--config", r.config, "--http", "127.0.0.1:0"))
+	tool := func(name, arguments string) string {
+		t.Helper()
+		status, got := overHTTP(t, url, "", "tools/call", name, `"name":"`+name+`","arguments":`+arguments)
+		if status != 200 || strings.Contains(got, `"isError":true`) {
+			t.Fatalf("%s %s: %d %s", name, arguments, status, got)
+		}
+		return got
+	}
+	on := func() {
+		t.Helper()
+		for _, line := range []string{"pump", "fan", "heater"} {
+			tool("gpio_write", `{"line":"`+line+`","level":1}`)
+		}
+		tool("gpio_write", `{"line":"valve","level":0}`)
+	}
+	isOn := func(when string) {
+		t.Helper()
+		if got := tool("gpio_read", `{"lines":["pump"]}`); !strings.Contains(got, `"level":1`) {
+			t.Fatalf("%s: %s", when, got)
+		}
+	}
+	on()
+	var heard time.Time
+	for end := time.Now().Add(2 * httpGrace); heard.Before(end); time.Sleep(httpGrace / 4) {
+		isOn("while a client is heard")
+		heard = time.Now()
+	}
+	r.safeSoon(heard.Add(httpGrace))
+	on() // who comes again goes on
+
+	// A session's stream holds them too, and its end gives them back, at once where
+	// nobody works the board without a session.
+	opening := inSession(t, url, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	session := opening.Header.Get("Mcp-Session-Id")
+	_ = opening.Body.Close()
+	stream := inSession(t, url, "GET", session, "")
+	defer stream.Body.Close()
+	time.Sleep(2 * httpGrace)
+	r.stand("GPIO5 high, GPIO6 low, GPIO13 high, GPIO19 high")
+	_ = stream.Body.Close()
+	time.Sleep(httpGrace / 5)
+	began := time.Now()
+	if end := inSession(t, url, "DELETE", session, ""); end.StatusCode != 204 {
+		t.Errorf("DELETE: %s", end.Status)
+	}
+	r.stand(allSafe)
+	t.Logf("after DELETE they were safe within %v", time.Since(began))
+	if err := stop(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
+// inSession sends a request of a session of MCP 2025-11-25, or the one that opens it.
+func inSession(t *testing.T, url, method, session, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// The board knows nothing of the clients behind its host.
+func TestABoardAtTheEndOfACableIsGivenBackWhenNoClientIsHeardOverHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, rigLines, "")
+	_, h, b := plug(t)
+	boardAt(t, b, "--config", r.config)
+	url, stop := frontAt(t, host(t, "connect", h, "--http", "127.0.0.1:0", "--grace", httpGrace.String()))
+	for range 2 { // and again, over a new link
+		if status, got := overHTTP(t, url, "", "tools/call", "gpio_write", `"name":"gpio_write","arguments":{"line":"pump","level":1}`); status != 200 || strings.Contains(got, `"isError":true`) {
+			t.Fatalf("the pump: %d %s", status, got)
+		}
+		r.stand("GPIO5 high")
+		r.safeSoon(time.Now().Add(httpGrace))
+	}
+	if err := stop(); err != nil {
+		t.Errorf("its end: %v", err)
 	}
 }

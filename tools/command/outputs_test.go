@@ -57,15 +57,18 @@ bus = 1
 address = "any"
 `
 
-// linkGrace is how long a serial line may be silent.
-const linkGrace = 2 * time.Second
+// How long a serial line may be silent, and all clients over HTTP.
+const (
+	linkGrace = 2 * time.Second
+	httpGrace = time.Second
+)
 
 // newRig writes the board file of a rig; more is appended to it.
 func newRig(t *testing.T, lines, more string) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &rig{t: t, state: filepath.Join(dir, "state"), trace: filepath.Join(dir, "trace")}
-	r.config = wiredAs(t, fmt.Sprintf("%s\n[outputs]\nstate = %q\nlink_grace = \"%v\"\n[sim]\ntrace = %q\n%s", lines, r.state, linkGrace, r.trace, more))
+	r.config = wiredAs(t, fmt.Sprintf("%s\n[outputs]\nstate = %q\nlink_grace = \"%v\"\nhttp_grace = \"%v\"\n[sim]\ntrace = %q\n%s", lines, r.state, linkGrace, httpGrace, r.trace, more))
 	return r
 }
 

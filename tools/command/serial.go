@@ -127,19 +127,40 @@ func serveOver(f cli.Flags, d *proxy.Dialer) *proxy.Proxy {
 	return p
 }
 
-// proxied is a proxy before the board at the end of the cable, which is looked for, and
-// kept, until end.
-func proxied(f cli.Flags, log io.Writer) (p *proxy.Proxy, end func()) {
+// cable is the board at the end of a cable, which is looked for and kept, behind a proxy.
+type cable struct {
+	proxy  *proxy.Proxy
+	dialer *proxy.Dialer
+	hangUp func() // ends the link: the board's end takes its client for gone, and its outputs go to rest
+}
+
+func plug(f cli.Flags, log io.Writer) *cable {
 	d := dialer(f, log)
-	p = serveOver(f, d)
+	c := &cable{proxy: serveOver(f, d), dialer: d}
+	c.dial()
+	return c
+}
+
+func (c *cable) dial() {
 	ctx, cancel := context.WithCancel(context.Background())
-	var dial sync.WaitGroup
-	dial.Go(func() { _ = d.Run(ctx) })
-	return p, func() {
-		cancel()
-		dial.Wait()
-		d.Lists.Close()
+	ended := make(chan struct{})
+	go func() { _ = c.dialer.Run(ctx); close(ended) }()
+	c.hangUp = func() { cancel(); <-ended }
+}
+
+// redial ends the link and begins it anew, at the port where the board was.
+func (c *cable) redial() {
+	c.hangUp()
+	if state, ok := c.dialer.State(); ok {
+		c.dialer.Path = state.Path
 	}
+	c.dial()
+}
+
+// close ends the link for good.
+func (c *cable) close() {
+	c.hangUp()
+	c.dialer.Lists.Close()
 }
 
 // connect is an MCP server on standard input and output whose work a board does at
@@ -150,12 +171,12 @@ func connect(f cli.Flags, stderr io.Writer) int {
 	gone := stdio.ParentGone()
 	log := newStderrLog(stderr)
 	defer log.close()
-	p, end := proxied(f, log)
-	defer end()
+	c := plug(f, log)
+	defer c.close()
 
 	served := make(chan error, 1)
 	stream := stdio.Open(0, 1, nil)
-	go func() { served <- p.Serve(stream, stream) }()
+	go func() { served <- c.proxy.Serve(stream, stream) }()
 	select {
 	case err := <-served:
 		if err != nil {
