@@ -72,7 +72,7 @@ pgo: ## default.pgo anew, the profile that go build optimises by
 # CLIENTS= lets a client be skipped whose packages cannot be had.
 CLIENTS ?= -require
 test-clients: build ## real clients against the program (needs npm)
-	cd bench/peers && go test ./clients -boardhand ../../../boardhand -count=1 $(CLIENTS)
+	cd bench/peers && go test ./clients -boardhand ../../../boardhand -count=1 -parallel 6 $(CLIENTS)
 
 test-schema: build ## every message against the official schemas of MCP
 	cd bench/peers && go test ./schema -boardhand ../../../boardhand -count=1

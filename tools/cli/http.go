@@ -23,8 +23,8 @@ const (
   --tls-key FILE       and its key, both in PEM
   --tokens FILE        where the clients' tokens are kept, as digests
 `
-	graceFlag = `  --grace 60s          without a request over HTTP after which the board's outputs
-                       go back
+	graceFlag = `  --grace TIME         without a request over HTTP, after which the board's
+                       outputs go back; 60s
 `
 	connectExamples = `  boardhand connect /dev/ttyUSB0 --http 127.0.0.1:8377
 `

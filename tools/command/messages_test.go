@@ -21,6 +21,7 @@ import (
 // Requests that were piped in at once are all answered before the server ends,
 // also where a tool is slow and the last line lacks its end.
 func TestPipedRequestsAreAllAnsweredBeforeExit(t *testing.T) {
+	t.Parallel()
 	requests := []string{
 		client.ModernRequest(1, "server/discover", ""),
 		client.ModernRequest(2, "tools/call", client.CallTool("i2c_scan", `{"bus":1}`)),

@@ -46,6 +46,7 @@ func (w *wired) safeAfterGrace(began time.Time) {
 }
 
 func TestOutputsOfASerialLineAreSafe(t *testing.T) {
+	t.Parallel()
 	signal := func(s syscall.Signal) func(w *wired) {
 		return func(w *wired) {
 			began := time.Now()

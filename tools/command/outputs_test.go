@@ -165,6 +165,7 @@ func (r *rig) left() []string {
 }
 
 func TestOutputsAreSafeWhenTheConnectionEnds(t *testing.T) {
+	t.Parallel()
 	pulses := func(t *testing.T, c *client.Client) {
 		send(t, c, client.ModernRequest(100, "tools/call", client.CallTool("gpio_pulse", `{"line":"pump","high_us":1000000,"count":20}`)))
 		inStep(t, c)
@@ -187,10 +188,10 @@ func TestOutputsAreSafeWhenTheConnectionEnds(t *testing.T) {
 			return r, c
 		},
 		"with a jammed bus and a wait": func(t *testing.T) (*rig, *client.Client) {
-			r := newRig(t, rigLines, "[[sim.jam]]\nbus = 1\nseconds = 20\n")
+			r := newRig(t, rigLines, "[[sim.jam]]\nbus = 1\nseconds = 5\n")
 			c := r.serve()
 			send(t, c, client.ModernRequest(100, "tools/call", client.CallTool("i2c_scan", "")),
-				client.ModernRequest(101, "tools/call", client.CallTool("gpio_wait", `{"lines":"button","timeout_ms":20000}`)))
+				client.ModernRequest(101, "tools/call", client.CallTool("gpio_wait", `{"lines":"button","timeout_ms":5000}`)))
 			inStep(t, c)
 			return r, c
 		},

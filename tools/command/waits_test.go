@@ -80,6 +80,7 @@ func TestJammedBusHoldsUpNothingElse(t *testing.T) {
 // Clients cut what is longer than some 10 KB: what a tool gives without further
 // arguments stays below 8 KB, as it goes over the wire.
 func TestDefaultAnswerOfEveryToolIsShort(t *testing.T) {
+	t.Parallel()
 	const limit, listLimit = 8000, 12000 // the list, with every family there is
 	samples := map[string]string{
 		"lines": `["GPIO17","GPIO27"]`, "line": `"GPIO17"`, "level": `1`,
@@ -146,6 +147,7 @@ func TestDefaultAnswerOfEveryToolIsShort(t *testing.T) {
 // A cancelled call sends nothing more: no answer, no progress, no log message;
 // neither while it runs on nor when it would have ended.
 func TestCancelledCallSendsNothingMore(t *testing.T) {
+	t.Parallel()
 	meta := strings.TrimSuffix(client.Modern, "}") + `,"io.modelcontextprotocol/logLevel":"debug","progressToken":"p"}`
 	cancel := func(id string) string {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
