@@ -24,7 +24,7 @@ func Call(b Board, args []string, asJSON, terminal bool, stdout, stderr io.Write
 	}
 	tool := find(tools, args[0])
 	if tool == nil {
-		return Fail(stderr, ExitUsage, noTool(args[0]))
+		return noTool(b, args[0], stderr)
 	}
 	request, err := appendCall(nil, tool, args[1:], b.version(), terminal)
 	if err != nil {
@@ -81,8 +81,17 @@ func find(tools []rpc.Tool, name string) *rpc.Tool {
 	return nil
 }
 
-func noTool(name string) string {
-	return "there is no tool " + strconv.Quote(name) + `; "boardhand tools" shows all`
+// noTool says that no tool is called name; or, where the rules of the board file let
+// nobody call it, in which case no list shows it, which rule it is.
+func noTool(b Board, name string, stderr io.Writer) int {
+	request, err := appendCall(nil, &rpc.Tool{Name: name}, nil, b.version(), false)
+	if err != nil {
+		return Fail(stderr, ExitUsage, err.Error())
+	}
+	if result, err := exchange(b, request, nil); err == nil && result.GetBool("isError") {
+		return Fail(stderr, ExitFailed, string(result.GetStringBytes("content", "0", "text")))
+	}
+	return Fail(stderr, ExitUsage, "there is no tool "+strconv.Quote(name)+`; "boardhand tools" shows all`)
 }
 
 // appendCall appends the tools/call that args ask for.

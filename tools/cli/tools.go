@@ -26,7 +26,7 @@ func Tools(b Board, args []string, asJSON bool, stdout, stderr io.Writer) int {
 	var tool *rpc.Tool
 	if len(args) == 1 {
 		if tool = find(tools, args[0]); tool == nil {
-			return Fail(stderr, ExitUsage, noTool(args[0]))
+			return noTool(b, args[0], stderr)
 		}
 	}
 	if asJSON {

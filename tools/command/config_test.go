@@ -97,6 +97,22 @@ func TestTheUsersBoardFileIsTakenByItself(t *testing.T) {
 	}
 }
 
+func TestAToolThatIsClosedIsNotSaidToBeMissing(t *testing.T) {
+	t.Parallel()
+	config := wiredAs(t, "[tools]\ndeny = [\"gpio_pulse\"]\n\n[[line]]\nline = \"GPIO5\"\naccess = \"write\"\n")
+	for name, want := range map[string]string{
+		"gpio_pulse": `board.toml:1: tool "gpio_pulse" is closed by deny = "gpio_pulse"`,
+		"i2c_scan":   `board.toml: tool "i2c_scan" is closed, for no [[i2c]] opens anything for it`,
+		"gpio_plus":  `there is no tool "gpio_plus"`,
+	} {
+		for _, command := range []string{"call", "tools"} {
+			if status, stdout, stderr := runExe(t, nil, command, name, "--board", "sim", "--config", config); status == 0 || stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("%s %s: status %d\n%s\n%s\nwant %s", command, name, status, stdout, stderr, want)
+			}
+		}
+	}
+}
+
 func TestAClientSeesWhatTheBoardFileOpens(t *testing.T) {
 	t.Parallel()
 	c := serve(t, "--config", example)
