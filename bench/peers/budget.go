@@ -59,3 +59,29 @@ func check(budgets []budget, figures map[string]float64) (left []budget, exceede
 	}
 	return left, exceeded
 }
+
+// slowSwitch is how long a call of the C program takes at least, in us, where the time of
+// a call is judged by it: that is two switches between processes. Where those cost
+// less, as on some virtual machines, the ratio says more of the machine than of boardhand.
+const slowSwitch = 8
+
+// judged are the budgets that this machine can judge; those of others are named.
+func judged(budgets []budget, figures map[string]float64) (can []budget, cannot []string) {
+	for _, b := range budgets {
+		name, socket := strings.CutSuffix(b.name, ".socket")
+		floor := floorP50
+		if socket {
+			floor += ".socket"
+		}
+		us, measured := figures[floor]
+		switch name {
+		case "peers.p50_ratio_c", "peers.p99_ratio_c", "peers.cpu_ratio_c":
+			if measured && us < slowSwitch {
+				cannot = append(cannot, b.name)
+				continue
+			}
+		}
+		can = append(can, b)
+	}
+	return can, cannot
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -59,17 +60,21 @@ func TestCheckNamesWhatIsExceededOrUnknown(t *testing.T) {
 }
 
 func TestFiguresAreMediansOfRoundsAndOfTheirRatios(t *testing.T) {
-	boardhand, floor := newServer("boardhand", "boardhand"), newServer("C", "floor")
+	boardhand, floor, mcpgo := newServer("boardhand", "boardhand"), newServer("C", "floor"), newServer("mcpgo", "mcpgo")
 	for i, p50 := range []float64{10, 40, 22} { // ratios 1, 2, 1.1
 		boardhand.add(pipe, "p50", p50)
 		floor.add(pipe, "p50", []float64{10, 20, 20}[i])
 		boardhand.add(socket, "p50", 2*p50)
+		boardhand.add(pipe, "cpu", 3)
+		floor.add(pipe, "cpu", 2)
+		mcpgo.add(pipe, "cpu", 50)
 	}
 	boardhand.add(pipe, "rss", 3)
-	figures := figuresOf([]*server{boardhand, floor})
-	want := map[string]float64{"peers.p50_us": 22, "peers.p50_us.socket": 44, "peers.p50_ratio_c": 1.1, "peers.rss_mib": 3}
+	figures := figuresOf([]*server{boardhand, floor, mcpgo})
+	want := map[string]float64{"peers.p50_us": 22, "peers.p50_us.socket": 44, "peers.p50_ratio_c": 1.1, "peers.rss_mib": 3,
+		"peers.floor_p50_us": 20, "peers.cpu_us": 3, "peers.cpu_ratio_c": 1.5, "peers.cpu_ratio_mcpgo": 0.06, "peers.cpu_own_ratio_mcpgo": 0.02}
 	for name, value := range want {
-		if figures[name] != value {
+		if math.Abs(figures[name]-value) > 1e-9 {
 			t.Errorf("%s is %v, want %v", name, figures[name], value)
 		}
 	}
@@ -87,5 +92,25 @@ func TestRequestsHaveIDsOfTheirOwn(t *testing.T) {
 	}
 	if r.next(&id); string(r[idAt:idAt+idLen]) != "1000100" {
 		t.Errorf("got %s", r)
+	}
+}
+
+func TestTimesAreNotJudgedByAMachineThatSwitchesQuickly(t *testing.T) {
+	budgets := []budget{{"peers.p50_ratio_c", true, 1}, {"peers.cpu_ratio_c.socket", true, 1}, {"peers.pipelined_ratio_c", false, 1}, {"peers.cpu_ratio_gosdk", true, 1}}
+	for _, x := range []struct {
+		pipe, socket float64
+		cannot       []string
+	}{
+		{13, 8, nil},
+		{7.9, 9, []string{"peers.p50_ratio_c"}},
+		{3, 6, []string{"peers.p50_ratio_c", "peers.cpu_ratio_c.socket"}},
+	} {
+		can, cannot := judged(budgets, map[string]float64{"peers.floor_p50_us": x.pipe, "peers.floor_p50_us.socket": x.socket})
+		if !slices.Equal(cannot, x.cannot) || len(can)+len(cannot) != len(budgets) {
+			t.Errorf("%v: not judged are %q, want %q", x, cannot, x.cannot)
+		}
+	}
+	if can, _ := judged(budgets, nil); len(can) != len(budgets) {
+		t.Errorf("without a floor only %v are judged", can)
 	}
 }

@@ -135,7 +135,11 @@ func run(boardhand string, e effort, jsonFile, checkFile string, attempts int) (
 				return nil, err
 			}
 		}
-		budgets, exceeded = check(budgets, figures)
+		can, cannot := judged(budgets, figures)
+		if len(cannot) > 0 {
+			fmt.Printf("\nNot judged, for a call of the C program takes less than %d us here: %s\n", slowSwitch, strings.Join(cannot, ", "))
+		}
+		budgets, exceeded = check(can, figures)
 		if quiet && (attempts == 1 || isQuiet()) {
 			quietAttempts++
 		}

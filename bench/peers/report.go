@@ -76,7 +76,9 @@ func medians(servers []*server) map[string]map[transport]map[string]float64 {
 
 // figuresOf returns what budgets may name: boardhand's own figures
 // ("peers.rss_mib") and its ratios to others ("peers.p50_ratio_c"), over a
-// socket with ".socket" after.
+// socket with ".socket" after. floorP50 is a call of the C program, and
+// "peers.cpu_own_ratio_mcpgo" the processor time that a call takes beyond that
+// program's, which is what is boardhand's own, to that of mcp-go.
 func figuresOf(servers []*server) map[string]float64 {
 	figures := map[string]float64{}
 	i := slices.IndexFunc(servers, func(s *server) bool { return s.name == "boardhand" })
@@ -100,14 +102,23 @@ func figuresOf(servers []*server) map[string]float64 {
 			}
 			figures[absolute+suffix] = median(values)
 			for _, other := range servers {
+				if other.name == "C" && m.name == "p50" && len(other.rounds[t][m.name]) > 0 {
+					figures[floorP50+suffix] = median(other.rounds[t][m.name])
+				}
 				if r, ok := ratio(values, other.rounds[t][m.name]); ok && m.ratio && other != servers[i] {
 					figures[name+"_ratio_"+strings.ToLower(other.name)+suffix] = r
 				}
 			}
 		}
+		toC, ok := figures["peers.cpu_ratio_c"+suffix]
+		if toPeer := figures["peers.cpu_ratio_mcpgo"+suffix]; ok && toPeer > 0 {
+			figures["peers.cpu_own_ratio_mcpgo"+suffix] = toPeer * (1 - 1/toC)
+		}
 	}
 	return figures
 }
+
+const floorP50 = "peers.floor_p50_us"
 
 // report returns the tables and how they were made.
 func report(servers []*server, e effort) string {
