@@ -45,6 +45,9 @@ type Config struct {
 	// "" when there is one again, before anything of it is done: what a client holds is
 	// held while it is there. Nil drops it.
 	Unheard func(gone string)
+	// Quiet is called when requests were served and there was none for some seconds: a
+	// moment to give memory back. Nil drops it.
+	Quiet func()
 
 	Message     int           // bytes of a body; rpc.DefaultMessage
 	Values      int           // JSON values in one; wire.DefaultLimits
@@ -109,6 +112,7 @@ type Server struct {
 
 	sessions sessions
 	presence presence
+	quiet    *quiet
 	ended    chan struct{}
 	ending   sync.Once
 }
@@ -129,6 +133,10 @@ func New(cfg Config) *Server {
 	if cfg.Unheard == nil {
 		s.presence.tell = func(string) {}
 	}
+	if cfg.Quiet == nil {
+		cfg.Quiet = func() {}
+	}
+	s.quiet = newQuiet(cfg.Quiet)
 	return s
 }
 
@@ -146,6 +154,7 @@ func (s *Server) Serve(l net.Listener, certificates *tls.Config, log func(line s
 		IdleTimeout:       keepOpen,
 		ErrorLog:          newErrorLog(log),
 		TLSConfig:         certificates,
+		ConnState:         noteState,
 	}
 	done := make(chan struct{})
 	go func() {
@@ -171,7 +180,7 @@ func (s *Server) Serve(l net.Listener, certificates *tls.Config, log func(line s
 	if certificates != nil {
 		err = h.ServeTLS(l, "", "")
 	} else {
-		err = h.Serve(l)
+		err = h.Serve(newParking(l))
 	}
 	s.Close()
 	<-done
@@ -229,6 +238,7 @@ const Path = "/mcp"
 
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.quiet.request()
 	if why := s.foreign(r); why != "" {
 		refuse(w, http.StatusForbidden, nil, wire.CodeInvalidRequest, why)
 		return

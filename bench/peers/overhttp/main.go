@@ -191,6 +191,9 @@ func endure(exe string, n int) error {
 	return nil
 }
 
+// rest is how long a server has had nothing to do when its memory at rest is looked at.
+const rest = 4 * time.Second
+
 // measure starts a server and works it.
 func measure(argv []string, span time.Duration) (figures, error) {
 	cmd, addr, err := start(argv)
@@ -214,6 +217,10 @@ func measure(argv []string, span time.Duration) (figures, error) {
 	if err := remember(f, pid, "memory.after_calls"); err != nil {
 		return nil, err
 	}
+	time.Sleep(rest)
+	if err := remember(f, pid, "memory.at_rest"); err != nil {
+		return nil, err
+	}
 	for _, m := range []struct {
 		name string
 		era  int
@@ -221,6 +228,10 @@ func measure(argv []string, span time.Duration) (figures, error) {
 		idle, err := hold(addr, 1000, m.era)
 		if err == nil {
 			err = remember(f, pid, m.name)
+		}
+		if err == nil {
+			time.Sleep(rest)
+			err = remember(f, pid, m.name+"_at_rest")
 		}
 		for _, c := range idle {
 			_ = c.Close()
