@@ -40,6 +40,13 @@ func (w *Writer) Begin() []byte {
 	return w.buf
 }
 
+// Trim gives up the buffer, where nothing is pending: the next Begin makes a new one.
+func (w *Writer) Trim() {
+	if !w.open && len(w.buf) == 0 {
+		w.buf = nil
+	}
+}
+
 // longestHeader is that of a body of the largest int.
 const longestHeader = len("Content-Length: 9223372036854775807\r\n\r\n")
 

@@ -98,6 +98,46 @@ func TestASteadyServerAllocatesNothing(t *testing.T) {
 	}
 }
 
+// A connection that has given up what it kept goes on as it was, and answers alike.
+func TestATrimmedConnectionGoesOn(t *testing.T) {
+	srv := NewServer(testCatalogue(newBus()), Limits{}, nil)
+	for _, d := range allDialects {
+		opening, messages := steady(d)
+		for name, msg := range messages {
+			t.Run(d+"/"+name, func(t *testing.T) {
+				var out bytes.Buffer
+				c := srv.NewConn(&out)
+				c.Trim() // of nothing
+				if opening != "" {
+					c.Handle([]byte(opening), frame.Newline)
+				}
+				c.Trim() // while an answer is pending
+				var answers [3]string
+				for i := range answers {
+					if err := c.Flush(); err != nil {
+						t.Fatal(err)
+					}
+					out.Reset()
+					c.Handle([]byte(msg), frame.Newline)
+					if err := c.Flush(); err != nil {
+						t.Fatal(err)
+					}
+					answers[i] = out.String()
+					if i > 0 && c.w.Len() == 0 {
+						c.Trim()
+					}
+				}
+				if answers[0] == "" || answers[1] != answers[0] || answers[2] != answers[0] {
+					t.Errorf("the answers differ: %q", answers)
+				}
+				if cap(c.scratch) > 0 || cap(c.inline.Out) > 0 {
+					t.Error("it keeps what it had")
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkRequest(b *testing.B) {
 	srv := NewServer(testCatalogue(newBus()), Limits{}, nil)
 	for _, d := range []string{"2025-06-18", "2026-07-28", "1.0"} {

@@ -124,6 +124,16 @@ func (c *Conn) flush() {
 	}
 }
 
+// Trim gives up what is kept for the next message, some 5 KiB, where nothing is pending:
+// it is for a connection among many that has not been used for a while.
+func (c *Conn) Trim() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.w.Trim()
+	c.tree = wire.Tree{Unescape: c.tree.Unescape}
+	c.inline, c.scratch = Call{}, nil
+}
+
 // Close ends every call that still waits, without an answer, and what serves the
 // connection: no further message is taken.
 func (c *Conn) Close() {

@@ -133,10 +133,12 @@ func New(cfg Config) *Server {
 	if cfg.Unheard == nil {
 		s.presence.tell = func(string) {}
 	}
-	if cfg.Quiet == nil {
-		cfg.Quiet = func() {}
-	}
-	s.quiet = newQuiet(cfg.Quiet)
+	s.quiet = newQuiet(func() {
+		s.sessions.trim()
+		if cfg.Quiet != nil {
+			cfg.Quiet()
+		}
+	})
 	return s
 }
 

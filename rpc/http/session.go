@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -224,6 +226,18 @@ func (a *sessions) sweep(now time.Time, idle time.Duration) {
 	a.mu.Unlock()
 	for _, s := range old {
 		s.stop()
+	}
+}
+
+// trim lets every session give up what it keeps for its next message.
+func (a *sessions) trim() {
+	a.mu.Lock()
+	all := slices.Collect(maps.Values(a.open))
+	a.mu.Unlock()
+	for _, s := range all {
+		if c, ok := s.conn.(interface{ Trim() }); ok {
+			c.Trim()
+		}
 	}
 }
 
