@@ -502,9 +502,9 @@ func (t *modbusTools) askRTU(c *rpc.Call, p device.Port, unit byte, request modb
 	// noise: it is passed over, and why is told if nothing better comes.
 	var wrong error
 	for {
+		_, now := r.Bounds() // asked before the bytes are read: what comes in between is looked at once more
 		n, first := r.ReadAt(buf[:], start)
 		got := buf[:n]
-		_, now := r.Bounds()
 		var err error
 		if first > start || now-start > modbus.MaxRTU {
 			err = modbus.ErrLength
